@@ -1,0 +1,1 @@
+"""The domain: values, rules and ports. Standard library only."""

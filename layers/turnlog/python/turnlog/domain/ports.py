@@ -1,0 +1,299 @@
+"""The ports: what the service needs of a store, a clock and a token counter.
+
+Levels (DESIGN 10): a repository is bound to one tenant and has no policy of its own. It takes any
+string as an id, accepts system messages, and lets an expired session work until somebody removes
+it. What may happen at all is decided by the ``guard`` that the service hands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from .archive import ArchiveState
+from .event import EventDraft, SessionEvent
+from .filter import EventFilter
+from .instant import Instant
+from .session import Session, SessionChanges, StoredSession, Version
+
+Order = Literal["asc", "desc"]
+
+
+class Clock(Protocol):
+    """Where time comes from."""
+
+    def now(self) -> Instant:
+        """The present instant, in whole milliseconds."""
+        ...
+
+
+class TokenCounter(Protocol):
+    """Text to a number of tokens; ``name`` and ``version`` are stored beside counts."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> int: ...
+
+    def count(self, text: str) -> int:
+        """The number of tokens; 0 for the empty string."""
+        ...
+
+
+@dataclass(frozen=True)
+class IdempotencyKey:
+    """An ``Idempotency-Key`` and the hash of the request that came with it (both hashed: 16
+    bytes of SHA-256, so that neither their length nor their content matters to a store)."""
+
+    key: bytes
+    request: bytes
+
+
+@dataclass(frozen=True)
+class AppendView:
+    """What an append sees before it tries to win a slot, for the guard to judge.
+
+    ``replays`` maps the draft's position in the request to the stored event of the same id.
+    ``answered`` is True when the ``Idempotency-Key`` has been served before: then the first
+    answer is given again, and only who may see it is left to decide.
+    """
+
+    session: StoredSession
+    drafts: tuple[EventDraft, ...]
+    replays: Mapping[int, SessionEvent]
+    answered: bool = False
+
+
+Guard = Callable[[AppendView], None]
+"""Raises to refuse. A repository calls it again on a consistent view before it lets the refusal
+out (DESIGN 4: any answer given without winning a slot comes from a consistent read)."""
+
+
+def no_guard(view: AppendView) -> None:
+    """The repository port by itself: everything is allowed, the first content of an id wins."""
+
+
+@dataclass(frozen=True)
+class AppendRequest:
+    """A batch to append, all or nothing. Drafts without a timestamp get ``now``."""
+
+    session_id: str
+    drafts: tuple[EventDraft, ...]
+    now: Instant
+    key: IdempotencyKey | None = None
+    guard: Guard = field(default=no_guard)
+
+
+@dataclass(frozen=True)
+class Appended:
+    """Where one draft ended: ``replayed`` when its id had been in the log before."""
+
+    id: str
+    seq: int
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
+class AppendResult:
+    """The answer to an append; ``version`` is that of the log right after it."""
+
+    events: tuple[Appended, ...]
+    version: Version
+
+    @property
+    def all_replayed(self) -> bool:
+        """Whether nothing new was written."""
+        return all(e.replayed for e in self.events)
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """New events to stand right before an existing logged event, or at the end (None)."""
+
+    before_seq: int | None
+    events: tuple[EventDraft, ...]
+
+
+@dataclass(frozen=True)
+class CompactionPlan:
+    """What a pass does: ids of events to archive in place, and events to insert (spec 3.6, N10).
+
+    Inserted events of an earlier pass are archived together or not at all (DESIGN 4).
+    """
+
+    archive: frozenset[str] = frozenset()
+    insert: tuple[Insertion, ...] = ()
+    detail: Mapping[str, object] = field(default_factory=dict)
+    """What the pass item records besides: strategy, model, tokens, who asked."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the full log, inserted events included, for cursors: right at an event.
+
+    A logged event sorts after everything inserted before it: ``(seq, LOGGED, 0)``.
+    """
+
+    seq: int
+    generation: int
+    index: int
+
+
+LOGGED = 1 << 40
+"""The ``generation`` of a logged event's :class:`Place`: after every pass's inserts."""
+
+
+def place_of(event: SessionEvent) -> Place:
+    """Where the event stands in the full log; places compare like tuples."""
+    if event.position is not None:
+        return Place(event.position.before_seq, event.position.generation, event.position.index)
+    assert event.seq is not None
+    return Place(event.seq, LOGGED, 0)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The active window: session, state, and the active events in log order."""
+
+    session: StoredSession
+    archive: ArchiveState
+    events: tuple[SessionEvent, ...]
+
+
+@dataclass(frozen=True)
+class SessionEntry:
+    """One row of a user's list."""
+
+    session: Session
+    last_activity: Instant
+
+
+@dataclass(frozen=True)
+class SessionPage:
+    """One page of a user's list; ``next_token`` is the store's own place to go on from."""
+
+    entries: tuple[SessionEntry, ...]
+    next_token: str | None
+
+
+ListOrder = Literal["created", "activity"]
+
+
+class SessionRepository(Protocol):
+    """Where one tenant's sessions live. Every method is atomic to its callers."""
+
+    def save(self, session: Session) -> StoredSession:
+        """Insert or update the record alone; an update keeps the stored ``created_at``, the log
+        and the version are never touched (spec 1.6)."""
+        ...
+
+    def create(self, session: Session, *, now: Instant, token: IdempotencyKey | None = None) -> StoredSession:
+        """Insert if the id is free, or its last holder is deleted or expired at ``now``.
+
+        The same ``token`` again gives the stored session: a lost answer is replayed.
+
+        Raises:
+            SessionExists: a live session holds the id.
+            IdempotencyKeyReused: it was created with this token's key and another request.
+        """
+        ...
+
+    def find(self, session_id: str, *, consistent: bool = True) -> StoredSession | None:
+        """The session, expired or not; None when unknown or deleted (spec 1.7)."""
+        ...
+
+    def list_by_user(self, user_id: str) -> list[Session]:
+        """All sessions of exactly this user, expired ones included, in no order (spec 1.8)."""
+        ...
+
+    def page_by_user(
+        self, user_id: str, *, now: Instant, limit: int, order: Order, order_by: ListOrder, token: str | None
+    ) -> SessionPage:
+        """One page of the user's live sessions; a page may be short, the token says if more come.
+
+        Raises:
+            InvalidRequest: the token is not one of this store's.
+        """
+        ...
+
+    def update(
+        self, session_id: str, changes: SessionChanges, *, now: Instant, if_rev: int | None = None
+    ) -> StoredSession:
+        """Change a live session's record.
+
+        Raises:
+            SessionNotFound: unknown, deleted, or expired at ``now``.
+            PreconditionFailed: its ``rev`` is not ``if_rev``.
+        """
+        ...
+
+    def append(self, request: AppendRequest) -> AppendResult:
+        """Append a batch, all or nothing; ids already in the log are replays, first content wins
+        (spec 3.4), and the order of the batch is the order of the log.
+
+        Raises:
+            SessionNotFound: unknown or deleted.
+            IdempotencyKeyReused: the key came before with another request.
+            StoreUnavailable: no slot could be won in time.
+            Whatever the guard raises.
+        """
+        ...
+
+    def read(self, session_id: str, filter: EventFilter = ...) -> list[SessionEvent]:
+        """The events that the filter selects, in log order; none for an unknown session."""
+        ...
+
+    def walk(
+        self,
+        session: StoredSession,
+        *,
+        after: Place | None = None,
+        order: Order = "asc",
+        active_only: bool = False,
+    ) -> Iterator[Sequence[SessionEvent]]:
+        """The full log in ``order`` from a place on, in the batches that the store reads. With
+        ``active_only`` it may skip stretches that are archived whole.
+
+        Raises:
+            CorruptLog: a consistent read shows a gap.
+        """
+        ...
+
+    def find_event(self, session: StoredSession, event_id: str) -> SessionEvent | None:
+        """One event by its id, client's or server's; None when the log does not hold it."""
+        ...
+
+    def window(self, session_id: str, *, min_version: Version | None = None) -> Window | None:
+        """The active window, at least as new as ``min_version``; consistent without one.
+
+        Raises:
+            CorruptLog: a gap, or a listed insert that does not come back.
+        """
+        ...
+
+    def version(self, session_id: str) -> int:
+        """The version number; 0 when unknown (spec 3.2)."""
+        ...
+
+    def apply_compaction(self, session_id: str, plan: CompactionPlan, expected_version: int, *, now: Instant) -> bool:
+        """Archive in place and insert, if the version is still the expected one; an empty plan
+        counts as a change too. False when the version differs.
+
+        Raises:
+            SessionNotFound: unknown or deleted.
+            InvalidRequest: an id or anchor that the log does not hold; nothing changes.
+            TooFragmented: the archive state would grow over its limit; nothing changes.
+        """
+        ...
+
+    def delete(self, session_id: str) -> bool:
+        """End this life of the session: record and log. False when there was none (spec 1.9).
+        A repeated call completes what a crash left half-done."""
+        ...
+
+    def delete_expired(self, before: Instant) -> int:
+        """Delete every session that expired strictly before the instant; how many (spec 1.10).
+        An admin's call: it scans the tenant."""
+        ...
