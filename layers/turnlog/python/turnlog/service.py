@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,11 +21,12 @@ from .domain.errors import (
     SessionExists,
     SessionNotFound,
 )
-from .domain.event import SYNTHETIC, EventDraft, SessionEvent
+from .domain.event import EventDraft, SessionEvent
 from .domain.exactjson import EMPTY, JsonObject
 from .domain.filter import EventFilter
 from .domain.instant import Instant
 from .domain.ports import (
+    LOGGED,
     AppendRequest,
     AppendResult,
     AppendView,
@@ -335,21 +336,78 @@ class _Listing:
         self._limits = limits
 
     def page(self, cursor: EventCursor) -> EventPage:
-        if self._filter.last_n is not None and self._order == "asc" and cursor.until is None:
-            cursor = self._seek_last_n(cursor)
-            if cursor.until is None:
-                return EventPage(self._session, (), cursor if cursor.need else None)
+        if self._order == "asc" and cursor.need is not None:
+            return self._seek(cursor)
         return self._collect(cursor)
 
-    def _batches(self, after: Place | None, order: Order) -> list[list[SessionEvent]]:
-        raise NotImplementedError
+    def _walk(self, after: Place | None, order: Order, hint: int | None) -> Iterator[Sequence[SessionEvent]]:
+        return self._repository.walk(
+            self._session, after=after, order=order, active_only=self._filter.archived is False, hint=hint
+        )
 
-    def _seek_last_n(self, cursor: EventCursor) -> EventCursor:
-        """Walk back until the wanted matches are counted; then read forward from there."""
-        raise NotImplementedError
+    def _hint(self, events: int) -> int | None:
+        """Only an unfiltered read knows how much of the log it will use."""
+        return events + 1 if self._filter.without_window() == EventFilter() else None
+
+    def _seek(self, cursor: EventCursor) -> EventPage:
+        """The newest ``need`` matches, found by walking back; answered oldest first."""
+        last = self._session.version.last_seq
+        until = cursor.until or Place(last + 1, LOGGED - 1, 0)
+        need, back, found = cursor.need or 0, cursor.after, list[SessionEvent]()
+        for reads, batch in enumerate(self._walk(back, "desc", self._hint(need)), start=1):
+            for event in batch:
+                back = place_of(event)
+                if back <= until and self._filter.matches(event):
+                    found.append(event)
+                    if len(found) == need:
+                        break
+            if len(found) == need:
+                start = place_of(found[-1])
+                return self._from(cursor, found, replace(start, index=start.index - 1), until)
+            if reads == SCAN_BATCHES:
+                return EventPage(self._session, (), replace(cursor, after=back, until=until, need=need - len(found)))
+        return self._from(cursor, found, None, until)
+
+    def _from(self, cursor: EventCursor, found: list[SessionEvent], start: Place | None, until: Place) -> EventPage:
+        """The first page of a finished search: what was found is at hand unless an earlier call
+        began the search."""
+        forward = EventCursor(cursor.inc, after=start, until=until)
+        if cursor.after is not None:
+            return self._collect(forward)
+        page: list[SessionEvent] = []
+        size = 0
+        for event in reversed(found):
+            size += self._limits.measure(event)
+            if page and size > self._limits.size:
+                return EventPage(self._session, tuple(page), replace(forward, after=place_of(page[-1])))
+            page.append(event)
+        return EventPage(self._session, tuple(page), None)
 
     def _collect(self, cursor: EventCursor) -> EventPage:
-        raise NotImplementedError
+        limits, need, last, size = self._limits, cursor.need, cursor.after, 0
+        most = limits.events if need is None else need
+        page: list[SessionEvent] = []
+
+        def ended(after: Place | None) -> EventPage:
+            rest = None if need is None else need - len(page)
+            return EventPage(self._session, tuple(page), replace(cursor, after=after, need=rest))
+
+        for reads, batch in enumerate(self._walk(last, self._order, self._hint(most)), start=1):
+            for event in batch:
+                place = place_of(event)
+                if cursor.until is not None and place > cursor.until:
+                    return EventPage(self._session, tuple(page), None)
+                if self._filter.matches(event):
+                    if len(page) == most and need is not None:
+                        return EventPage(self._session, tuple(page), None)
+                    size += limits.measure(event)
+                    if len(page) == most or (page and size > limits.size):
+                        return ended(last)
+                    page.append(event)
+                last = place
+            if reads == SCAN_BATCHES:
+                return ended(last)
+        return EventPage(self._session, tuple(page), None)
 
 
 def _matches(tags: tuple[str, ...], current: ETag) -> bool:
@@ -395,7 +453,6 @@ def _system_refused(session_id: str) -> str:
 
 
 __all__ = [
-    "SYNTHETIC",
     "CreateSession",
     "EventCursor",
     "EventPage",

@@ -129,7 +129,7 @@ class CompactionPlan:
     """What the pass item records besides: strategy, model, tokens, who asked."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Place:
     """A place in the full log, inserted events included, for cursors: right at an event.
 
@@ -252,9 +252,11 @@ class SessionRepository(Protocol):
         after: Place | None = None,
         order: Order = "asc",
         active_only: bool = False,
+        hint: int | None = None,
     ) -> Iterator[Sequence[SessionEvent]]:
-        """The full log in ``order`` from a place on, in the batches that the store reads. With
-        ``active_only`` it may skip stretches that are archived whole.
+        """The full log in ``order`` from a place on (exclusive), in the batches that the store
+        reads. With ``active_only`` it may skip stretches that are archived whole; ``hint`` is how
+        many events the caller expects to use, so that a store need not read further at once.
 
         Raises:
             CorruptLog: a consistent read shows a gap.
