@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class InvalidRequest(TurnlogError):
     code = "invalid-request"
 
     @classmethod
-    def at(cls, pointer: str, detail: str) -> InvalidRequest:
+    def at(cls, pointer: str, detail: str) -> Self:
         """The error for one field: its pointer is repeated in the message, for logs."""
         return cls(f"{pointer}: {detail}", errors=[FieldError(pointer, detail)])
 

@@ -88,10 +88,11 @@ class AppendRequest:
 
 @dataclass(frozen=True)
 class Appended:
-    """Where one draft ended: ``replayed`` when its id had been in the log before."""
+    """Where one draft ended: ``replayed`` when its id had been in the log before. ``seq`` is None
+    only for the replay of an event that a pass inserted."""
 
     id: str
-    seq: int
+    seq: int | None
     replayed: bool = False
 
 

@@ -1,0 +1,428 @@
+"""The reference store: a session repository in memory, for tests and for reading.
+
+It is the behaviour that every other store has to show, written as plainly as it can be. One lock
+makes every call atomic. Events are kept as their text and built anew for every reader, so nothing
+that a caller holds can change the log.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..domain import ids
+from ..domain.archive import ActiveInsert, ArchiveState
+from ..domain.errors import (
+    IdempotencyKeyReused,
+    InvalidRequest,
+    PreconditionFailed,
+    SessionExists,
+    SessionNotFound,
+)
+from ..domain.event import EventDraft, Position, SessionEvent
+from ..domain.exactjson import EMPTY, JsonObject
+from ..domain.filter import EventFilter
+from ..domain.instant import Instant
+from ..domain.message import Message
+from ..domain.ports import (
+    Appended,
+    AppendRequest,
+    AppendResult,
+    AppendView,
+    CompactionPlan,
+    IdempotencyKey,
+    ListOrder,
+    Order,
+    Place,
+    SessionEntry,
+    SessionPage,
+    Window,
+    place_of,
+)
+from ..domain.session import Session, SessionChanges, StoredSession, Version
+
+
+@dataclass
+class _Life:
+    """One incarnation of a session id: everything that goes when it is deleted."""
+
+    record: Session
+    inc: int
+    last_activity: Instant
+    token: IdempotencyKey | None = None
+    rev: int = 0
+    generation: int = 0
+    archive: ArchiveState = field(default_factory=ArchiveState)
+    logged: list[SessionEvent] = field(default_factory=list)
+    inserted: dict[str, tuple[SessionEvent, ...]] = field(default_factory=dict)
+    by_id: dict[str, SessionEvent] = field(default_factory=dict)
+    answers: dict[bytes, tuple[bytes, AppendResult]] = field(default_factory=dict)
+
+    @property
+    def version(self) -> Version:
+        return Version(self.inc, len(self.logged), self.generation)
+
+    def stored(self) -> StoredSession:
+        return StoredSession(_fresh_record(self.record), self.version, self.rev)
+
+    def log(self) -> list[SessionEvent]:
+        """The full log in its order, each event as a reader may have it."""
+        everything = [*self.logged, *(event for events in self.inserted.values() for event in events)]
+        return [self.shown(event) for event in sorted(everything, key=place_of)]
+
+    def shown(self, event: SessionEvent) -> SessionEvent:
+        return _fresh(event).as_archived(not self.archive.is_active(event))
+
+
+class MemoryDatabase:
+    """What several repositories share: one lock, and the sessions of every tenant."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.lives: dict[tuple[str, str], _Life] = {}
+        self.last_inc: dict[tuple[str, str], int] = {}
+
+
+class InMemorySessionRepository:
+    """A :class:`~turnlog.domain.ports.SessionRepository` of one tenant.
+
+    Args:
+        tenant: whose sessions these are.
+        database: where they lie; repositories of several tenants may share one.
+        batch_size: how many events :meth:`walk` gives at once.
+    """
+
+    def __init__(
+        self, tenant: str = "default", *, database: MemoryDatabase | None = None, batch_size: int = 100
+    ) -> None:
+        self._tenant = tenant
+        self._db = MemoryDatabase() if database is None else database
+        self._batch_size = batch_size
+
+    # ------------------------------------------------------------------ sessions
+
+    def save(self, session: Session) -> StoredSession:
+        """Insert or update the record alone (spec 1.6)."""
+        with self._db.lock:
+            life = self._find(session.id)
+            if life is None:
+                return self._begin(session, session.created_at, None).stored()
+            life.record = _fresh_record(replace(session, created_at=life.record.created_at))
+            life.rev += 1
+            return life.stored()
+
+    def create(self, session: Session, *, now: Instant, token: IdempotencyKey | None = None) -> StoredSession:
+        """Insert if the id is free, or its last holder is dead at ``now``."""
+        with self._db.lock:
+            life = self._find(session.id)
+            if life is None or life.record.expired(now):
+                return self._begin(session, now, token).stored()
+            if token is None or life.token is None or token.key != life.token.key:
+                raise SessionExists(session.id)
+            if life.record.user_id != session.user_id:
+                raise SessionExists(session.id)
+            if token.request != life.token.request:
+                raise _key_reused()
+            return life.stored()
+
+    def find(self, session_id: str, *, consistent: bool = True) -> StoredSession | None:
+        """The session, expired or not; None when unknown or deleted."""
+        with self._db.lock:
+            life = self._find(session_id)
+            return None if life is None else life.stored()
+
+    def list_by_user(self, user_id: str) -> list[Session]:
+        """All sessions of exactly this user, expired ones included."""
+        with self._db.lock:
+            return [_fresh_record(life.record) for life in self._lives() if life.record.user_id == user_id]
+
+    def page_by_user(
+        self, user_id: str, *, now: Instant, limit: int, order: Order, order_by: ListOrder, token: str | None
+    ) -> SessionPage:
+        """One page of the user's live sessions, by creation or by newest append, then by id."""
+        after = None if token is None else _read_token(token, order_by)
+
+        def key(life: _Life) -> tuple[int, str]:
+            moment = life.record.created_at if order_by == "created" else life.last_activity
+            return moment.ns, life.record.id
+
+        with self._db.lock:
+            mine = [life for life in self._lives() if life.record.user_id == user_id and not life.record.expired(now)]
+            mine.sort(key=key, reverse=order == "desc")
+            if after is not None:
+                mine = [life for life in mine if (key(life) < after if order == "desc" else key(life) > after)]
+            page = mine[:limit]
+            entries = tuple(SessionEntry(_fresh_record(life.record), life.last_activity) for life in page)
+            return SessionPage(entries, _token(order_by, key(page[-1])) if len(mine) > limit else None)
+
+    def update(
+        self, session_id: str, changes: SessionChanges, *, now: Instant, if_rev: int | None = None
+    ) -> StoredSession:
+        """Change a live session's record."""
+        with self._db.lock:
+            life = self._find(session_id)
+            if life is None or life.record.expired(now):
+                raise SessionNotFound(session_id)
+            if if_rev is not None and if_rev != life.rev:
+                raise PreconditionFailed(
+                    "The session has changed since the version in If-Match.",
+                    version=life.version.etag(life.rev),
+                    number=life.version.number,
+                )
+            life.record = _fresh_record(life.record.changed(changes))
+            life.rev += 1
+            return life.stored()
+
+    def delete(self, session_id: str) -> bool:
+        """End this life of the session; False when there was none."""
+        with self._db.lock:
+            return self._db.lives.pop((self._tenant, session_id), None) is not None
+
+    def delete_expired(self, before: Instant) -> int:
+        """Delete every session that expired strictly before the instant; how many."""
+        with self._db.lock:
+            dead = [
+                life.record.id
+                for life in self._lives()
+                if life.record.expires_at is not None and life.record.expires_at < before
+            ]
+            return sum(self.delete(session_id) for session_id in dead)
+
+    # ------------------------------------------------------------------ the log
+
+    def append(self, request: AppendRequest) -> AppendResult:
+        """Append a batch, all or nothing."""
+        with self._db.lock:
+            life = self._get(request.session_id)
+            known = None if request.key is None else life.answers.get(request.key.key)
+            replays = {} if known else self._replays(life, request.drafts)
+            request.guard(AppendView(life.stored(), request.drafts, replays, answered=known is not None))
+            if known is not None:
+                request_hash, answer = known
+                if request.key is None or request.key.request != request_hash:
+                    raise _key_reused()
+                return answer
+            return self._write(life, request)
+
+    @staticmethod
+    def _replays(life: _Life, drafts: Sequence[EventDraft]) -> dict[int, SessionEvent]:
+        found = ((i, life.by_id.get(draft.id)) for i, draft in enumerate(drafts) if draft.id is not None)
+        return {i: life.shown(event) for i, event in found if event is not None}
+
+    def _write(self, life: _Life, request: AppendRequest) -> AppendResult:
+        for i, draft in enumerate(request.drafts):
+            if draft.id is not None and draft.id not in life.by_id:
+                _refuse_made_up(draft.id, life.inc, f"/events/{i}/id")
+        before = len(life.logged)
+        appended = tuple(self._write_one(life, draft, request.now) for draft in request.drafts)
+        if len(life.logged) == before:
+            return AppendResult(appended, life.version)
+        life.last_activity = request.now
+        result = AppendResult(appended, life.version)
+        if request.key is not None:
+            life.answers[request.key.key] = (request.key.request, result)
+        return result
+
+    @staticmethod
+    def _write_one(life: _Life, draft: EventDraft, now: Instant) -> Appended:
+        seq = len(life.logged) + 1
+        event_id = ids.logged(life.inc, seq) if draft.id is None else draft.id
+        known = life.by_id.get(event_id)
+        if known is not None:
+            return Appended(event_id, known.seq, replayed=True)
+        event = replace(_event(draft, event_id, life.record.id, now), seq=seq)
+        life.logged.append(event)
+        life.by_id[event_id] = event
+        return Appended(event_id, seq)
+
+    def read(self, session_id: str, filter: EventFilter = EventFilter()) -> list[SessionEvent]:  # noqa: B008
+        """The events that the filter selects, in log order; none for an unknown session."""
+        with self._db.lock:
+            life = self._find(session_id)
+            return [] if life is None else filter.apply(life.log())
+
+    def walk(
+        self,
+        session: StoredSession,
+        *,
+        after: Place | None = None,
+        order: Order = "asc",
+        active_only: bool = False,
+        hint: int | None = None,
+    ) -> Iterator[Sequence[SessionEvent]]:
+        """The full log of this life from a place on, as it is when the call is made."""
+        with self._db.lock:
+            life = self._same_life(session)
+            events = [] if life is None else life.log()
+        if active_only:
+            events = [event for event in events if not event.archived]
+        if order == "desc":
+            events.reverse()
+        if after is not None:
+            events = [e for e in events if (place_of(e) < after if order == "desc" else place_of(e) > after)]
+        return (tuple(events[i : i + self._batch_size]) for i in range(0, len(events), self._batch_size))
+
+    def find_event(self, session: StoredSession, event_id: str) -> SessionEvent | None:
+        """One event by its id; None when the log does not hold it."""
+        with self._db.lock:
+            life = self._same_life(session)
+            event = None if life is None else life.by_id.get(event_id)
+            return None if life is None or event is None else life.shown(event)
+
+    def window(self, session_id: str, *, min_version: Version | None = None) -> Window | None:
+        """The active window; always the newest."""
+        with self._db.lock:
+            life = self._find(session_id)
+            if life is None:
+                return None
+            return Window(life.stored(), life.archive, tuple(e for e in life.log() if not e.archived))
+
+    def version(self, session_id: str) -> int:
+        """The version number; 0 when unknown."""
+        with self._db.lock:
+            life = self._find(session_id)
+            return 0 if life is None else life.version.number
+
+    # ------------------------------------------------------------------ compaction
+
+    def apply_compaction(self, session_id: str, plan: CompactionPlan, expected_version: int, *, now: Instant) -> bool:
+        """Archive in place and insert, if the version is still the expected one."""
+        with self._db.lock:
+            life = self._get(session_id)
+            if life.version.number != expected_version:
+                return False
+            seqs, passes = _archived_by(plan, life)
+            generation = life.generation + 1
+            new = _inserted_by(plan, life, generation, now)
+            listed = [ActiveInsert(_pass_id(generation), _place_of_first(new))] if new else []
+            life.archive = life.archive.after(archive=seqs, drop_passes=passes, insert=listed)
+            life.generation = generation
+            if new:
+                life.inserted[_pass_id(generation)] = new
+                life.by_id.update((event.id, event) for event in new)
+            return True
+
+    # ------------------------------------------------------------------ helpers
+
+    def _lives(self) -> list[_Life]:
+        return [life for (tenant, _), life in self._db.lives.items() if tenant == self._tenant]
+
+    def _find(self, session_id: str) -> _Life | None:
+        return self._db.lives.get((self._tenant, session_id))
+
+    def _get(self, session_id: str) -> _Life:
+        life = self._find(session_id)
+        if life is None:
+            raise SessionNotFound(session_id)
+        return life
+
+    def _same_life(self, session: StoredSession) -> _Life | None:
+        life = self._find(session.id)
+        return life if life is not None and life.inc == session.version.inc else None
+
+    def _begin(self, session: Session, now: Instant, token: IdempotencyKey | None) -> _Life:
+        key = (self._tenant, session.id)
+        inc = max(now.ms, self._db.last_inc.get(key, 0) + 1)
+        self._db.last_inc[key] = inc
+        life = self._db.lives[key] = _Life(_fresh_record(session), inc, now, token)
+        return life
+
+
+def _archived_by(plan: CompactionPlan, life: _Life) -> tuple[set[int], set[str]]:
+    """The seqs and the passes that a plan archives."""
+    seqs: set[int] = set()
+    named: dict[str, int] = {}
+    for event_id in plan.archive:
+        event = life.by_id.get(event_id)
+        if event is None:
+            raise InvalidRequest.at("/archive", f"the log holds no event {event_id!r}")
+        if event.position is not None:
+            named[event.position.pass_id] = named.get(event.position.pass_id, 0) + 1
+        elif event.seq is not None:
+            seqs.add(event.seq)
+    active = {insert.pass_id for insert in life.archive.inserts}
+    for pass_id, count in named.items():
+        if pass_id in active and count != len(life.inserted[pass_id]):
+            raise InvalidRequest.at("/archive", f"the events that pass {pass_id} inserted are archived together")
+    return seqs, set(named)
+
+
+def _inserted_by(plan: CompactionPlan, life: _Life, generation: int, now: Instant) -> tuple[SessionEvent, ...]:
+    """The events that a plan inserts, each at its position."""
+    last_seq, pass_id = len(life.logged), _pass_id(generation)
+    new: list[SessionEvent] = []
+    taken = set(life.by_id)
+    for insertion in plan.insert:
+        before = last_seq + 1 if insertion.before_seq is None else insertion.before_seq
+        if insertion.before_seq is not None and not 1 <= before <= last_seq:
+            raise InvalidRequest.at("/insert", f"the log holds no event of seq {before} to insert before")
+        for draft in insertion.events:
+            index = len(new)
+            event_id = ids.inserted(life.inc, pass_id, index) if draft.id is None else draft.id
+            if draft.id is not None:
+                _refuse_made_up(draft.id, life.inc, "/insert")
+            if event_id in taken:
+                raise InvalidRequest.at("/insert", f"the log already holds an event {event_id!r}")
+            taken.add(event_id)
+            position = Position(before, pass_id, index, generation)
+            new.append(replace(_event(draft, event_id, life.record.id, now), position=position))
+    return tuple(new)
+
+
+def _pass_id(generation: int) -> str:
+    return str(generation)
+
+
+def _place_of_first(events: Sequence[SessionEvent]) -> int:
+    return min(event.position.before_seq for event in events if event.position is not None)
+
+
+def _refuse_made_up(event_id: str, inc: int, pointer: str) -> None:
+    """An id that the server could have made in this life, but has not, would meet the real one."""
+    parsed = ids.parse(event_id)
+    if parsed is not None and parsed.inc == inc:
+        raise InvalidRequest.at(pointer, f"{event_id!r} is an id that the server makes, and it has not made it")
+
+
+def _event(draft: EventDraft, event_id: str, session_id: str, now: Instant) -> SessionEvent:
+    return _fresh(
+        SessionEvent(event_id, session_id, draft.message, draft.timestamp or now, draft.branch, draft.metadata)
+    )
+
+
+def _fresh(event: SessionEvent) -> SessionEvent:
+    """The same event, sharing no parsed value with the one given."""
+    return replace(event, message=Message(JsonObject(event.message.raw)), metadata=_fresh_json(event.metadata))
+
+
+def _fresh_record(record: Session) -> Session:
+    compaction = None if record.compaction is None else _fresh_json(record.compaction)
+    return replace(record, metadata=_fresh_json(record.metadata), compaction=compaction)
+
+
+def _fresh_json(value: JsonObject) -> JsonObject:
+    return EMPTY if value.raw == EMPTY.raw else JsonObject(value.raw)
+
+
+def _key_reused() -> IdempotencyKeyReused:
+    return IdempotencyKeyReused.at("header:Idempotency-Key", "was used before with a different request")
+
+
+def _token(order_by: ListOrder, place: tuple[int, str]) -> str:
+    return base64.urlsafe_b64encode(json.dumps([order_by, *place]).encode()).decode()
+
+
+def _read_token(token: str, order_by: ListOrder) -> tuple[int, str]:
+    try:
+        value = json.loads(base64.b64decode(token.encode("ascii"), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError):
+        value = None
+    match value:
+        case [str(kind), int(moment), str(session_id)] if kind == order_by:
+            return moment, session_id
+        case _:
+            raise InvalidRequest.at("query:cursor", "is not a cursor of this list")
