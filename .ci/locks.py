@@ -1,0 +1,84 @@
+"""Write the lock files, or check that they still belong to their inputs: ``locks.py write|check``.
+
+Each lock is made for all platforms and Python 3.11 and newer, with the hash of every file that may be installed. It
+names no index, so any mirror serves. Its first line holds a digest of its inputs; checking that needs no network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PREFIX = "# made by make lock from inputs "
+COMPILE = (
+    "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes", "--python-version", "3.11",
+    "--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Lock:
+    """One lock file: its name, and the extra of pyproject.toml or the ``.in`` file that it resolves."""
+
+    name: str
+    extra: str | None = None
+
+    @property
+    def path(self) -> Path:
+        """The lock file."""
+        return ROOT / f"requirements-{self.name}.lock"
+
+    @property
+    def source(self) -> Path:
+        """The file that holds the constraints."""
+        return ROOT / ("pyproject.toml" if self.extra else f"requirements-{self.name}.in")
+
+    def digest(self) -> str:
+        """A digest of everything that decides what the lock contains, versions on the index aside."""
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        if self.extra:
+            names = ("dependencies", "optional-dependencies", "requires-python")
+            inputs = json.dumps([self.extra, {name: project[name] for name in names}], sort_keys=True)
+        else:
+            inputs = self.source.read_text()
+        return hashlib.sha256(f"{' '.join(COMPILE)}\n{inputs}".encode()).hexdigest()[:32]
+
+    def is_current(self) -> bool:
+        """Whether the lock was made from the inputs as they are now."""
+        return self.path.exists() and self.path.read_text().startswith(f"{PREFIX}{self.digest()}\n")
+
+    def write(self) -> None:
+        """Resolve again, with the newest versions that the constraints allow."""
+        extra = ["--extra", self.extra] if self.extra else []
+        made = subprocess.run(
+            [*COMPILE, "--upgrade", *extra, self.source.name], cwd=ROOT, check=True, capture_output=True, text=True
+        )
+        self.path.write_text(f"{PREFIX}{self.digest()}\n{made.stdout}")
+
+
+LOCKS = (Lock("dev", extra="dev"), Lock("lambda", extra="lambda"), Lock("engine"), Lock("node"))
+
+
+def main(words: list[str]) -> int:
+    """Do what the one word says; answers the exit status."""
+    if words == ["write"]:
+        for lock in LOCKS:
+            lock.write()
+            print(f"{lock.path.name}: written")
+        return 0
+    if words == ["check"]:
+        stale = [lock.path.name for lock in LOCKS if not lock.is_current()]
+        print(f"stale: {', '.join(stale)}; run make lock" if stale else f"{len(LOCKS)} lock files are current")
+        return 1 if stale else 0
+    print(__doc__)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

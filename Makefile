@@ -1,0 +1,59 @@
+# The project's words. CI uses the same ones. Nothing but Python 3.11 or newer has to be installed:
+# the first command makes the environments from the lock files.
+
+SHELL := /bin/bash
+PYTHON ?= python3
+BOOTSTRAP := $(PYTHON) infra/local/bootstrap.py
+EXEC := $(BOOTSTRAP) exec --
+EXEC_STACK := $(BOOTSTRAP) exec --need engine --need node --
+
+# Words for pytest (make test ARGS="tests/unit -k append -x"). With them pytest runs in one process, unless they say -n.
+ARGS ?=
+PARALLEL := $(if $(strip $(ARGS)),,-n 2 --dist loadgroup)
+
+# A login shell sets USER; only `make token USER=bob` means it.
+TOKEN_TENANT := $(if $(filter command line,$(origin TENANT)),--tenant '$(TENANT)')
+TOKEN_USER := $(if $(filter command line,$(origin USER)),--user '$(USER)')
+
+.DEFAULT_GOAL := help
+.PHONY: help run token test lint format bench synth openapi lock pr clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## start the whole stack on this machine; FRESH=1 forgets the sessions of earlier runs
+	@$(BOOTSTRAP) run
+
+token: ## print another development token: TENANT=acme USER=bob
+	@$(BOOTSTRAP) token $(TOKEN_TENANT) $(TOKEN_USER)
+
+test: ## run every test; ARGS="…" passes words to pytest
+	@$(EXEC_STACK) python -m pytest $(PARALLEL) $(ARGS)
+
+lint: ## check style, types, import contracts, lock files and the OpenAPI document
+	@$(EXEC) ruff check .
+	@$(EXEC) ruff format --check .
+	@$(EXEC) mypy
+	@$(EXEC) lint-imports --no-cache
+	@$(EXEC) python .ci/locks.py check
+
+format: ## lay the code out and apply safe fixes
+	@$(EXEC) ruff check --fix-only .
+	@$(EXEC) ruff format .
+
+bench: ## measure requests, units and bytes against the targets
+	@$(EXEC_STACK) python -m tests.benchmarks
+
+synth: ## write the CloudFormation templates to cdk.out/
+	@$(BOOTSTRAP) synth
+
+openapi: ## write the OpenAPI document from the models and routes
+	@$(EXEC) python -m session_api.openapi
+
+lock: ## resolve the dependencies anew and write the lock files
+	@$(EXEC) python .ci/locks.py write
+
+pr: lint test bench ## everything that a pull request has to pass
+
+clean: ## remove what make made, except the sessions of `make run`
+	rm -rf .venv .turnlog/engine cdk.out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
