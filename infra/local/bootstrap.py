@@ -12,7 +12,7 @@ environments of the checkout's own (see `infra.local.environments`), and the com
 This file alone must be readable by old Pythons, so that they can say what is wrong instead of showing a SyntaxError.
 """
 
-# ruff: noqa: PLC0415, PTH, RUF005, S606 - what an old Python cannot read or import must not stand here
+# ruff: noqa: PTH - what an old Python may lack must not stand here
 
 import os
 import sys
@@ -33,7 +33,7 @@ def use_newer_python() -> None:
                 path = os.path.join(folder, name)
                 if os.access(path, os.X_OK) and works(path):
                     os.environ[GUARD] = "1"
-                    os.execv(path, [path, os.path.abspath(__file__)] + sys.argv[1:])
+                    os.execv(path, [path, os.path.abspath(__file__), *sys.argv[1:]])
     raise SystemExit(
         "Turnlog needs Python 3.11 or newer; this is Python %d.%d (%s), and none of %s on the PATH works.\n"  # noqa: UP031
         "Install one (python.org, your package manager, pyenv or uv) and run the command again."

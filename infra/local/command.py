@@ -66,7 +66,7 @@ def _become(words: Sequence[str], needs: Sequence[str], progress: Progress) -> N
     node = environments.ensure_node(progress.say) if "node" in needs else None
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execvpe(words[0], list(words), environments.variables(environments.DEVELOPMENT, node))  # noqa: S606 - no shell is meant
+    os.execvpe(words[0], list(words), environments.variables(environments.DEVELOPMENT, node))
 
 
 def _parser() -> argparse.ArgumentParser:
