@@ -18,7 +18,8 @@ TOP_LEVEL = {
 # Whose machine, and which mirror, is nobody else's business; and either would break on another machine.
 MACHINE_PATH = re.compile(r"(?<![\w.\-/}])/(?:root|work|workspace|home/[a-z]\w*|Users/[A-Za-z]\w*)/")
 REGISTRY = re.compile(
-    r"(?:https?:)?//[^\s\"'<>)]*(?:/simple\b|pypi\.org|pythonhosted|registry\.npmjs|artifactory|nexus|devpi)", re.I
+    r"(?:https?:)?//[^\s\"'<>)]*(?:/simple\b|pypi\.org|pythonhosted|registry\.npmjs|artifactory|nexus|devpi)",
+    re.IGNORECASE,
 )
 
 
@@ -54,8 +55,8 @@ def test_no_file_names_a_machine_or_a_registry(pattern: re.Pattern[str]) -> None
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
-        (MACHINE_PATH, "cd " + "/root/" + "checkout"),
-        (MACHINE_PATH, '"' + "/home/" + 'ann/x"'),
+        (MACHINE_PATH, "cd /" + "root/checkout"),
+        (MACHINE_PATH, '"/' + 'home/ann/x"'),
         (REGISTRY, "--index-url https://mirror.example/" + "simple"),
     ],
 )

@@ -1,0 +1,75 @@
+"""Documentation that can't lie: commands, links, pages and the changelog."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.tree import ROOT, make_targets, project_files
+
+PAGES = [path for path in project_files() if path.suffix == ".md"]
+DECISIONS = sorted((ROOT / "docs/decisions").glob("*.md"))
+COMMAND = re.compile(r"(?:^|`)\s*(?:[A-Z]+=\S+ )?make ([a-z]+)", re.MULTILINE)
+LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def name(path: Path) -> str:
+    """The page's place in the checkout, for the test's id."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_make_command_on_a_page_exists(page: Path) -> None:
+    """What the pages tell a reader to type is a target of the Makefile."""
+    assert set() == set(COMMAND.findall(page.read_text())) - make_targets().keys()
+
+
+def test_every_target_is_explained_to_contributors() -> None:
+    """CONTRIBUTING names each word once at least."""
+    assert set() == make_targets().keys() - set(COMMAND.findall((ROOT / "CONTRIBUTING.md").read_text()))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    """A link names a file or a folder of the checkout."""
+    broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+
+    assert [] == broken
+
+
+def test_the_changelog_has_a_place_for_what_comes_next() -> None:
+    """Keep a Changelog: an Unreleased section, with something under it."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+
+    assert re.search(
+        r"^## \[Unreleased\]\n+### (Added|Changed|Fixed|Removed|Deprecated|Security)\n+- ", text, re.MULTILINE
+    )
+
+
+def test_decisions_are_numbered_without_a_gap() -> None:
+    """0001, 0002, …: a decision that is given up stays, and says so."""
+    assert [f"{n:04d}" for n in range(1, len(DECISIONS) + 1)] == [path.name[:4] for path in DECISIONS]
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=name)
+def test_a_decision_says_context_choice_and_cost(page: Path) -> None:
+    """One page, three headings, in this order."""
+    headings = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
+
+    assert ["Context", "Choice", "Cost"] == headings
+
+
+def test_the_index_lists_every_page() -> None:
+    """docs/README.md leads to each page below docs/."""
+    linked = {(ROOT / "docs" / link).resolve() for link in LINK.findall((ROOT / "docs/README.md").read_text())}
+
+    assert set() == {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - linked - {ROOT / "docs/README.md"}
+
+
+def test_the_page_that_an_error_names_exists() -> None:
+    """A refused system message points its sender to it."""
+    from turnlog.service import SYSTEM_MESSAGES_DOC
+
+    assert (ROOT / SYSTEM_MESSAGES_DOC).is_file()
