@@ -1,0 +1,1 @@
+"""One capability a construct; what others need of it is an attribute."""

@@ -1,0 +1,60 @@
+"""A Python function: the one place for runtime, role, logging and the shape of the code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aws_cdk import Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra.bundle import Asset
+from infra.constructs.code import architecture, code, runtime
+from infra.constructs.logs import log_group
+from infra.constructs.python_layer import PythonLayer
+from infra.settings import Settings
+
+
+class PythonFunction(Construct):
+    """A function with a role of its own, which may write to its own log group and nothing else.
+
+    ``function`` and ``log_group`` are for others to use; ``allow`` adds to the role.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        asset: Asset,
+        handler: str,
+        description: str,
+        layers: Sequence[PythonLayer],
+        environment: Mapping[str, str],
+        settings: Settings,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.log_group = log_group(self, "Logs", settings.log_retention_days)
+        # CDK's default role has a managed policy with every log group of the account in it.
+        self._role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        self.allow(["logs:CreateLogStream", "logs:PutLogEvents"], [self.log_group.log_group_arn])
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            code=code(asset),
+            handler=handler,
+            description=description,
+            runtime=runtime(settings.target),
+            architecture=architecture(settings.target),
+            layers=[layer.version for layer in layers],
+            environment=dict(environment),
+            memory_size=settings.memory_mb,
+            timeout=Duration.seconds(settings.timeout_seconds),
+            role=self._role,
+            log_group=self.log_group,
+        )
+
+    def allow(self, actions: Sequence[str], resources: Sequence[str]) -> None:
+        """Let the function do these actions on these resources, and on no others."""
+        self._role.add_to_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))

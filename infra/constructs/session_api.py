@@ -1,0 +1,79 @@
+"""The function behind the HTTP API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from constructs import Construct
+
+from infra.bundle import Asset
+from infra.constructs.body_bucket import BodyBucket
+from infra.constructs.python_function import PythonFunction
+from infra.constructs.python_layer import PythonLayer
+from infra.constructs.session_table import SessionTable
+from infra.settings import Settings
+
+TABLE_ACTIONS = (
+    "dynamodb:GetItem",
+    "dynamodb:BatchGetItem",
+    "dynamodb:Query",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:ConditionCheckItem",
+)
+"""What a request can need of the table. No Scan: a request only ever reads keys that it can name."""
+
+BODY_ACTIONS = ("s3:GetObject", "s3:PutObject")
+
+
+class SessionApi(Construct):
+    """``session_api``: every route of the API, on the table and the bucket.
+
+    ``function`` is for the gateway to call.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        asset: Asset,
+        layers: Sequence[PythonLayer],
+        table: SessionTable,
+        bodies: BodyBucket,
+        settings: Settings,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._function = PythonFunction(
+            self,
+            "Function",
+            asset=asset,
+            handler="session_api.handler.lambda_handler",
+            description="Turnlog: the session API",
+            layers=layers,
+            environment=_environment(table, bodies, settings),
+            settings=settings,
+        )
+        self.function = self._function.function
+        self._function.allow(TABLE_ACTIONS, [table.table.table_arn])
+        self._function.allow(["dynamodb:Query"], table.index_arns)
+        self._function.allow(BODY_ACTIONS, [bodies.bodies_arn])
+
+
+def _environment(table: SessionTable, bodies: BodyBucket, settings: Settings) -> dict[str, str]:
+    """What the function reads at its start. A variable without a value is left out."""
+    variables = {
+        "TURNLOG_STAGE": settings.stage,
+        "TURNLOG_TABLE": table.table.table_name,
+        "TURNLOG_BUCKET": bodies.bucket.bucket_name,
+        "TURNLOG_TENANT_CLAIM": settings.tenant_claim,
+        "TURNLOG_USER_CLAIM": settings.user_claim,
+        "TURNLOG_ALLOW_SYSTEM_MESSAGES": "true" if settings.allow_system_messages else "false",
+        "POWERTOOLS_SERVICE_NAME": "session_api",
+        "POWERTOOLS_METRICS_NAMESPACE": "Turnlog",
+        "POWERTOOLS_LOG_LEVEL": settings.log_level,
+    }
+    if settings.default_ttl_seconds is not None:
+        variables["TURNLOG_DEFAULT_TTL_SECONDS"] = str(settings.default_ttl_seconds)
+    return variables

@@ -1,0 +1,225 @@
+"""What differs between deployments, as one frozen value.
+
+Stage differences are values here, never an ``if stage`` in a construct.
+"""
+
+from __future__ import annotations
+
+import platform as host
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+Stage = Literal["cloud", "local"]
+
+CLOUD_ISSUER = r"https://(?:[A-Za-z0-9-]+\.)+(?!localhost(?:[:/]|$))[A-Za-z][A-Za-z0-9-]*(?::443)?(?:/[!-~]*)?"
+"""An issuer that a cloud deploy accepts: https, and a host name with a dot that does not end in
+``localhost``. No loopback name or IP address matches, so that a laptop's issuer cannot get in.
+Also the pattern of the template's ``Issuer`` parameter, hence the subset that Java, Python and
+JavaScript share."""
+
+LOCAL_ISSUER = r"http://127\.0\.0\.1:\d{1,5}(?:/[!-~]*)?"
+"""The issuer of the local stage: the loopback interface and nothing else."""
+
+CLOUD_PYTHON = "3.13"
+LAMBDA_PYTHONS = (11, 14)
+"""The lowest and highest minor version that we support and that Lambda has a runtime for."""
+
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+LOG_RETENTION_DAYS = (1, 7, 14, 30, 90, 180, 365)
+"""A choice from what CloudWatch Logs knows."""
+
+MIN_TTL_SECONDS = 60
+"""The shortest TTL over HTTP (DESIGN 4, end of life)."""
+
+
+class SettingsError(ValueError):
+    """A setting is missing or has a value that it cannot have; the message names it."""
+
+
+@dataclass(frozen=True)
+class LambdaTarget:
+    """What a function runs on: decides which wheels go into a layer and which bytecode is usable.
+
+    ``platform`` is pip's name for the platform of the wheels; None is the machine at hand.
+    """
+
+    python: str
+    arm64: bool
+    platform: str | None
+
+    @property
+    def name(self) -> str:
+        """A name for caches: the same name, the same wheels."""
+        cpu = "arm64" if self.arm64 else "x86_64"
+        return f"py{self.python}-{self.platform or f'{sys.platform}-{cpu}'}"
+
+    @property
+    def runtime(self) -> str:
+        """The Lambda runtime that is nearest to ``python``. The local engine runs any of them on
+        its own interpreter, so that a Python newer than Lambda's newest still works there."""
+        lowest, highest = LAMBDA_PYTHONS
+        return f"python3.{min(max(int(self.python.split('.')[1]), lowest), highest)}"
+
+
+CLOUD_TARGET = LambdaTarget(python=CLOUD_PYTHON, arm64=True, platform="manylinux2014_aarch64")
+
+
+def host_target(python: str | None = None) -> LambdaTarget:
+    """This machine, with the given ``major.minor`` Python or the running one."""
+    version = python or f"{sys.version_info.major}.{sys.version_info.minor}"
+    if re.fullmatch(r"3\.\d{1,2}", version) is None:
+        raise SettingsError(f"host_python: not a Python version like 3.11: {version!r}")
+    return LambdaTarget(python=version, arm64=host.machine().lower() in ("arm64", "aarch64"), platform=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that the stacks need to know.
+
+    ``issuer`` and ``audience`` belong together. Without them the cloud template has the parameters
+    ``Issuer`` and ``Audience``, so that one synthesis serves every account; the local stage must
+    have them.
+
+    Raises:
+        SettingsError: a value is outside its range, or an issuer does not fit its stage.
+    """
+
+    stage: Stage = "cloud"
+    target: LambdaTarget = CLOUD_TARGET
+    issuer: str | None = None
+    audience: tuple[str, ...] = ()
+    tenant_claim: str = "custom:tenant"
+    user_claim: str = "sub"
+    allow_system_messages: bool = False
+    default_ttl_seconds: int | None = None
+    log_level: str = "INFO"
+    log_retention_days: int = 30
+    noncurrent_days: int = 7
+    memory_mb: int = 1024
+    timeout_seconds: int = field(default=29, init=False)
+    """Just below the 30 s after which an HTTP API gives up on its integration."""
+    public_rate: int = 50
+    """Requests a second, and twice that in a burst, on each route that needs no token."""
+
+    def __post_init__(self) -> None:
+        self._check_issuer()
+        _require(self.log_level in LOG_LEVELS, "log_level", f"one of {', '.join(LOG_LEVELS)}")
+        days = self.log_retention_days
+        _require(days in LOG_RETENTION_DAYS, "log_retention_days", f"one of {', '.join(map(str, LOG_RETENTION_DAYS))}")
+        _require(bool(self.tenant_claim), "tenant_claim", "the name of a claim")
+        _require(bool(self.user_claim), "user_claim", "the name of a claim")
+        _require(self.memory_mb >= 512, "memory_mb", "512 or more")
+        _require(self.noncurrent_days >= 1, "noncurrent_days", "1 or more")
+        _require(self.public_rate >= 1, "public_rate", "1 or more")
+        ttl = self.default_ttl_seconds
+        _require(ttl is None or ttl >= MIN_TTL_SECONDS, "default_ttl_seconds", f"{MIN_TTL_SECONDS} or more")
+
+    def _check_issuer(self) -> None:
+        if bool(self.issuer) != bool(self.audience):
+            raise SettingsError("issuer and audience go together: give both or neither")
+        if self.stage == "local":
+            ok = self.issuer is not None and re.fullmatch(LOCAL_ISSUER, self.issuer) is not None
+            _require(ok, "issuer", "http://127.0.0.1:<port> in the local stage")
+        elif self.issuer is not None and re.fullmatch(CLOUD_ISSUER, self.issuer) is None:
+            raise SettingsError(
+                f"issuer: the cloud stage takes an https issuer on a public host name, not {self.issuer!r}"
+            )
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether table and bucket outlive their stack."""
+        return self.stage == "cloud"
+
+    @property
+    def stack_prefix(self) -> str:
+        """What the ids of this stage's stacks start with."""
+        return f"Turnlog-{self.stage}"
+
+    @property
+    def asset_bucket(self) -> str | None:
+        """The bucket that holds the assets; None is the one of the account's CDK bootstrap."""
+        return "turnlog-local-assets" if self.stage == "local" else None
+
+    @classmethod
+    def from_context(cls, context: Mapping[str, object]) -> Settings:
+        """Read the settings from CDK context: ``-c name=value`` or cdk.json.
+
+        Values may be JSON values or the strings of a command line. Names: ``stage``, ``issuer``,
+        ``audience`` (a list, or words separated by commas), ``host_python`` (local stage only) and
+        the names of the other fields. Other context is left alone: it is the CDK's.
+
+        Raises:
+            SettingsError: a value does not parse or is not allowed.
+        """
+        stage = _text(context, "stage", "cloud")
+        if stage not in ("cloud", "local"):
+            raise SettingsError(f"stage: cloud or local, not {stage!r}")
+        return cls(
+            stage=cast("Stage", stage),
+            target=_target(stage, context),
+            issuer=_text(context, "issuer", "") or None,
+            audience=_words(context, "audience"),
+            tenant_claim=_text(context, "tenant_claim", cls.tenant_claim),
+            user_claim=_text(context, "user_claim", cls.user_claim),
+            allow_system_messages=_flag(context, "allow_system_messages", cls.allow_system_messages),
+            default_ttl_seconds=_optional_number(context, "default_ttl_seconds"),
+            log_level=_text(context, "log_level", cls.log_level).upper(),
+            log_retention_days=_number(context, "log_retention_days", cls.log_retention_days),
+            noncurrent_days=_number(context, "noncurrent_days", cls.noncurrent_days),
+            memory_mb=_number(context, "memory_mb", cls.memory_mb),
+            public_rate=_number(context, "public_rate", cls.public_rate),
+        )
+
+
+def _require(holds: bool, name: str, rule: str) -> None:
+    if not holds:
+        raise SettingsError(f"{name}: must be {rule}")
+
+
+def _target(stage: str, context: Mapping[str, object]) -> LambdaTarget:
+    python = _text(context, "host_python", "") or None
+    if stage == "local":
+        return host_target(python)
+    if python is not None:
+        raise SettingsError("host_python: only the local stage runs on the host's Python")
+    return CLOUD_TARGET
+
+
+def _text(context: Mapping[str, object], name: str, default: str) -> str:
+    value = context.get(name, default)
+    if not isinstance(value, str):
+        raise SettingsError(f"{name}: must be a string, not {value!r}")
+    return value.strip()
+
+
+def _words(context: Mapping[str, object], name: str) -> tuple[str, ...]:
+    value = context.get(name, "")
+    words = value.split(",") if isinstance(value, str) else value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise SettingsError(f"{name}: must be a string or a list of strings, not {value!r}")
+    return tuple(word.strip() for word in words if word.strip())
+
+
+def _flag(context: Mapping[str, object], name: str, default: bool) -> bool:
+    value = context.get(name, default)
+    if isinstance(value, bool):
+        return value
+    if value in ("true", "false"):
+        return value == "true"
+    raise SettingsError(f"{name}: must be true or false, not {value!r}")
+
+
+def _number(context: Mapping[str, object], name: str, default: int) -> int:
+    value = context.get(name, default)
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise SettingsError(f"{name}: must be a whole number, not {value!r}")
+
+
+def _optional_number(context: Mapping[str, object], name: str) -> int | None:
+    return None if context.get(name) in (None, "") else _number(context, name, 0)

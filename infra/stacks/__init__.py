@@ -1,0 +1,1 @@
+"""The stacks: they compose constructs and grant."""

@@ -1,0 +1,86 @@
+"""What can be thrown away and deployed again: layers, function, gateway."""
+
+from __future__ import annotations
+
+from aws_cdk import CfnOutput, CfnParameter, Stack
+from constructs import Construct
+
+from infra.assets import Assets
+from infra.constructs.http_api import SessionHttpApi
+from infra.constructs.python_layer import PythonLayer
+from infra.constructs.session_api import SessionApi
+from infra.settings import CLOUD_ISSUER, Settings
+from infra.stacks.storage_stack import StorageStack
+from infra.stacks.synthesizer import synthesizer
+
+
+class ServiceStack(Stack):
+    """The stateless stack."""
+
+    def __init__(self, scope: Construct, *, settings: Settings, storage: StorageStack, assets: Assets) -> None:
+        super().__init__(
+            scope,
+            f"{settings.stack_prefix}-Service",
+            description="Turnlog: the HTTP API and its function",
+            synthesizer=synthesizer(settings),
+        )
+        session_api = SessionApi(
+            self,
+            "SessionApi",
+            asset=assets.function("session_api", settings.target),
+            layers=self._layers(settings, assets),
+            table=storage.table,
+            bodies=storage.bodies,
+            settings=settings,
+        )
+        api = SessionHttpApi(
+            self,
+            "HttpApi",
+            name=settings.stack_prefix.lower(),
+            function=session_api.function,
+            log_retention_days=settings.log_retention_days,
+            public_rate=settings.public_rate,
+        )
+        issuer, audience = self._issuer(settings)
+        api.mount("/v1", api.jwt_guard(issuer=issuer, audience=audience))
+        CfnOutput(self, "ApiUrl", value=api.url, description="The base of the API, before /v1")
+        CfnOutput(self, "ApiId", value=api.api_id, description="The id of the HTTP API")
+
+    def _layers(self, settings: Settings, assets: Assets) -> list[PythonLayer]:
+        target = settings.target
+        return [
+            PythonLayer(
+                self,
+                "DependenciesLayer",
+                asset=assets.dependencies_layer(target),
+                target=target,
+                description="Turnlog: third-party packages",
+            ),
+            PythonLayer(
+                self,
+                "LibraryLayer",
+                asset=assets.library_layer(target),
+                target=target,
+                description="Turnlog: the library",
+            ),
+        ]
+
+    def _issuer(self, settings: Settings) -> tuple[str, list[str]]:
+        """The issuer of tokens and the audiences it must name: settled now, or when deploying."""
+        if settings.issuer is not None:
+            return settings.issuer, list(settings.audience)
+        issuer = CfnParameter(
+            self,
+            "Issuer",
+            description="The OIDC issuer whose tokens the API takes",
+            allowed_pattern=CLOUD_ISSUER,
+            constraint_description="an https URL on a public host name",
+        )
+        audience = CfnParameter(
+            self,
+            "Audience",
+            type="CommaDelimitedList",
+            description="The audiences (aud or client_id) that a token may be for, separated by commas",
+            allowed_pattern=".+",
+        )
+        return issuer.value_as_string, audience.value_as_list

@@ -1,0 +1,30 @@
+"""What must outlive every deployment: the table and the bucket."""
+
+from __future__ import annotations
+
+from aws_cdk import CfnOutput, Stack
+from constructs import Construct
+
+from infra.constructs.body_bucket import BodyBucket
+from infra.constructs.session_table import SessionTable
+from infra.settings import Settings
+from infra.stacks.synthesizer import synthesizer
+
+
+class StorageStack(Stack):
+    """The stateful stack. ``table`` and ``bodies`` are for the service stack to use."""
+
+    def __init__(self, scope: Construct, *, settings: Settings) -> None:
+        super().__init__(
+            scope,
+            f"{settings.stack_prefix}-Storage",
+            description="Turnlog: the session table and the bucket for large bodies",
+            synthesizer=synthesizer(settings),
+            termination_protection=settings.keeps_data,
+        )
+        self.table = SessionTable(self, "SessionTable", keeps_data=settings.keeps_data)
+        self.bodies = BodyBucket(
+            self, "BodyBucket", keeps_data=settings.keeps_data, noncurrent_days=settings.noncurrent_days
+        )
+        CfnOutput(self, "TableName", value=self.table.table.table_name, description="The session table")
+        CfnOutput(self, "BucketName", value=self.bodies.bucket.bucket_name, description="The bucket for large bodies")
