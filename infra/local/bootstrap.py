@@ -12,8 +12,6 @@ environments of the checkout's own (see `infra.local.environments`), and the com
 This file alone must be readable by old Pythons, so that they can say what is wrong instead of showing a SyntaxError.
 """
 
-# ruff: noqa: PTH - what an old Python may lack must not stand here
-
 import os
 import sys
 

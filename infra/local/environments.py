@@ -102,6 +102,13 @@ def ensure_node(say: Say) -> str | None:
     return node
 
 
+def version_of(environment: Environment) -> str:
+    """The version of an installed environment's Python, like "3.11"."""
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    command = [str(environment.python), "-I", "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def variables(environment: Environment, node: str | None = None) -> dict[str, str]:
     """The shell environment for a program that runs inside `environment`."""
     result = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
