@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ..domain.event import SYNTHETIC, EventDraft
@@ -129,9 +129,9 @@ def a_session(
     ttl_seconds: int | None = DEFAULT_TTL_SECONDS,
     metadata: Mapping[str, Any] = EMPTY,
 ) -> Session:
-    """A session's record; ``ttl_seconds`` None never expires."""
-    built = Session.build(id=id, user_id=user_id, now=now, ttl_seconds=ttl_seconds or 0, metadata=metadata)
-    return built if ttl_seconds is not None else replace(built, expires_at=None)
+    """A session's record, ids taken as they are; with ``ttl_seconds`` None it never expires."""
+    expires_at = None if ttl_seconds is None else now.plus_seconds(ttl_seconds)
+    return Session(id, user_id, now, expires_at, JsonObject.of(metadata))
 
 
 def tell(

@@ -1,0 +1,5 @@
+"""The contract's assertions show their values, like those of a test module."""
+
+import pytest
+
+pytest.register_assert_rewrite("turnlog.testing.contract")
