@@ -1,0 +1,87 @@
+"""Between calls and httpx, for the sync and the async surface alike. No I/O."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import httpx
+
+from .. import __version__
+from ._answers import Answer
+from ._calls import Call, is_header_value
+from ._retry import Lost
+from .errors import ClientError, ConnectionFailed, TimedOut, UnexpectedResponse
+
+_HEADERS: Final = {
+    "Accept": "application/json, application/problem+json",
+    "User-Agent": f"turnlog-python/{__version__}",
+}
+
+
+def checked_url(url: str) -> str:
+    """The base URL without a trailing slash.
+
+    Raises:
+        ValueError: not an absolute http or https URL, or one with credentials, query or fragment.
+    """
+    try:
+        parts = httpx.URL(url)
+    except httpx.InvalidURL as bad:
+        raise ValueError(f"url is not a URL: {bad}") from None
+    if parts.userinfo:
+        raise ValueError("url must not hold credentials; give token or token_provider")
+    if parts.scheme not in ("http", "https") or not parts.host or parts.query or parts.fragment:
+        raise ValueError(f"url must be like https://host/prefix, the part before /v1: {url!r}")
+    return url.rstrip("/")
+
+
+def request_of(base: str, call: Call[Any], token: str | None) -> dict[str, Any]:
+    """The arguments of ``httpx.Client.request``.
+
+    Raises:
+        ValueError: the token cannot stand in a header (it is not repeated in the message).
+    """
+    headers = {**_HEADERS, **call.headers}
+    if token is not None:
+        # httpx would name the whole header, token included, in its own error.
+        if not is_header_value(token):
+            raise ValueError("the token is empty, or holds blanks around it or characters that no token has")
+        headers["Authorization"] = f"Bearer {token}"
+    content = None
+    if call.body is not None:
+        headers["Content-Type"] = "application/json"
+        content = call.body.encode()
+    return {
+        "method": call.method,
+        "url": base + call.path,
+        "params": list(call.query) or None,
+        "headers": headers,
+        "content": content,
+    }
+
+
+def answer_of(response: httpx.Response) -> Answer:
+    """A response that has been read."""
+    return Answer(response.status_code, dict(response.headers), response.content)
+
+
+def lost(error: httpx.RequestError, url: str) -> Lost:
+    """An attempt that httpx gave up: what to raise, and whether the server may have seen it."""
+    reason = str(error) or type(error).__name__
+    failure: ClientError
+    if isinstance(error, httpx.DecodingError):
+        failure, reached, retry = UnexpectedResponse(f"The answer cannot be decoded: {reason}"), True, False
+    elif isinstance(error, httpx.TimeoutException):
+        failure, reached, retry = TimedOut(f"No answer from {url} in time: {reason}"), True, True
+    else:
+        failure, reached, retry = ConnectionFailed(f"No connection to {url}: {reason}"), True, True
+    if isinstance(error, _NEVER_SENT):
+        reached = False
+    if isinstance(error, _OUR_OWN_FAULT):
+        reached = retry = False
+    failure.__cause__ = error
+    return Lost(failure, reached, retry)
+
+
+_NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+_OUR_OWN_FAULT: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
