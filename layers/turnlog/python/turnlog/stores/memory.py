@@ -23,7 +23,7 @@ from ..domain.errors import (
     SessionExists,
     SessionNotFound,
 )
-from ..domain.event import EventDraft, Position, SessionEvent
+from ..domain.event import EventDraft, Position, SessionEvent, has_text
 from ..domain.exactjson import EMPTY, JsonObject
 from ..domain.filter import EventFilter
 from ..domain.instant import Instant
@@ -107,6 +107,7 @@ class InMemorySessionRepository:
 
     def save(self, session: Session) -> StoredSession:
         """Insert or update the record alone (spec 1.6)."""
+        _with_text(session.user_id, "user_id")
         with self._db.lock:
             life = self._find(session.id)
             if life is None:
@@ -117,6 +118,7 @@ class InMemorySessionRepository:
 
     def create(self, session: Session, *, now: Instant, token: IdempotencyKey | None = None) -> StoredSession:
         """Insert if the id is free, or its last holder is dead at ``now``."""
+        _with_text(session.user_id, "user_id")
         with self._db.lock:
             life = self._find(session.id)
             if life is None or life.record.expired(now):
@@ -137,6 +139,7 @@ class InMemorySessionRepository:
 
     def list_by_user(self, user_id: str) -> list[Session]:
         """All sessions of exactly this user, expired ones included."""
+        _with_text(user_id, "user_id")
         with self._db.lock:
             return [_fresh_record(life.record) for life in self._lives() if life.record.user_id == user_id]
 
@@ -144,6 +147,7 @@ class InMemorySessionRepository:
         self, user_id: str, *, now: Instant, limit: int, order: Order, order_by: ListOrder, token: str | None
     ) -> SessionPage:
         """One page of the user's live sessions, by creation or by newest append, then by id."""
+        _with_text(user_id, "user_id")
         after = None if token is None else _read_token(token, order_by)
 
         def key(life: _Life) -> tuple[int, str]:
@@ -180,7 +184,10 @@ class InMemorySessionRepository:
     def delete(self, session_id: str) -> bool:
         """End this life of the session; False when there was none."""
         with self._db.lock:
-            return self._db.lives.pop((self._tenant, session_id), None) is not None
+            if self._find(session_id) is None:
+                return False
+            del self._db.lives[self._tenant, session_id]
+            return True
 
     def delete_expired(self, before: Instant) -> int:
         """Delete every session that expired strictly before the instant; how many."""
@@ -312,7 +319,7 @@ class InMemorySessionRepository:
         return [life for (tenant, _), life in self._db.lives.items() if tenant == self._tenant]
 
     def _find(self, session_id: str) -> _Life | None:
-        return self._db.lives.get((self._tenant, session_id))
+        return self._db.lives.get((self._tenant, _with_text(session_id, "session_id")))
 
     def _get(self, session_id: str) -> _Life:
         life = self._find(session_id)
@@ -402,6 +409,13 @@ def _fresh(event: SessionEvent) -> SessionEvent:
 def _fresh_record(record: Session) -> Session:
     compaction = None if record.compaction is None else _fresh_json(record.compaction)
     return replace(record, metadata=_fresh_json(record.metadata), compaction=compaction)
+
+
+def _with_text(value: str, name: str) -> str:
+    """At the port any string with text is an id (spec 1.7)."""
+    if not has_text(value):
+        raise InvalidRequest.at(name, "must have text")
+    return value
 
 
 def _fresh_json(value: JsonObject) -> JsonObject:

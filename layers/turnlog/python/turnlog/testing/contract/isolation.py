@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
+import pytest
+
+from ...domain.errors import InvalidRequest
 from ...domain.event import SessionEvent
 from ...domain.ports import SessionRepository
 from ...domain.session import StoredSession
+from ..builders import START, a_session
 from .base import Contract, Make, append, archive, current, numbered, said, shape, started
 
 ODD = (
@@ -33,7 +38,6 @@ ODD = (
     "\0",
     "a ",
     " a",
-    "\n",
     "👩‍👩‍👧‍👦",
     "x" * 300,
     "x" * 301,
@@ -51,6 +55,25 @@ class IsolationContract(Contract):
 
     def test_odd_session_ids_are_kept_apart(self, repository: SessionRepository) -> None:
         _tell_apart([(repository, session, session) for session in ODD])
+
+    @pytest.mark.parametrize("blank", ["", " ", "\n\u2003"])
+    def test_a_blank_id_is_refused(self, repository: SessionRepository, blank: str) -> None:
+        calls: list[Callable[[], object]] = [
+            lambda: repository.create(a_session(blank), now=START),
+            lambda: repository.create(a_session("s", user_id=blank), now=START),
+            lambda: repository.save(a_session(blank)),
+            lambda: repository.save(a_session("s", user_id=blank)),
+            lambda: repository.find(blank),
+            lambda: repository.list_by_user(blank),
+            lambda: append(repository, "u1", blank),
+            lambda: repository.read(blank),
+            lambda: repository.window(blank),
+            lambda: repository.version(blank),
+            lambda: repository.delete(blank),
+        ]
+        for call in calls:
+            with pytest.raises(InvalidRequest):
+                call()
 
     def test_odd_tenants_are_kept_apart(self, make: Make) -> None:
         _tell_apart([(make(tenant), "s", tenant) for tenant in ODD])
