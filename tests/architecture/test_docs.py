@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.tree import ROOT, make_targets, project_files
+from turnlog.service import SYSTEM_MESSAGES_DOC
 
 PAGES = [path for path in project_files() if path.suffix == ".md"]
 DECISIONS = sorted((ROOT / "docs/decisions").glob("*.md"))
@@ -48,9 +49,12 @@ def test_the_changelog_has_a_place_for_what_comes_next() -> None:
     )
 
 
-def test_decisions_are_numbered_without_a_gap() -> None:
-    """0001, 0002, …: a decision that is given up stays, and says so."""
-    assert [f"{n:04d}" for n in range(1, len(DECISIONS) + 1)] == [path.name[:4] for path in DECISIONS]
+def test_every_decision_has_a_number_of_its_own() -> None:
+    """A number is never given twice: a decision that is given up stays, and says so."""
+    numbers = [path.name.partition("-")[0] for path in DECISIONS]
+
+    assert [] == [number for number in numbers if not re.fullmatch(r"\d{4}", number)]
+    assert len(numbers) == len(set(numbers))
 
 
 @pytest.mark.parametrize("page", DECISIONS, ids=name)
@@ -68,8 +72,10 @@ def test_the_index_lists_every_page() -> None:
     assert set() == {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - linked - {ROOT / "docs/README.md"}
 
 
-def test_the_page_that_an_error_names_exists() -> None:
-    """A refused system message points its sender to it."""
-    from turnlog.service import SYSTEM_MESSAGES_DOC
+def test_every_page_that_the_code_names_exists() -> None:
+    """An error or a comment that points to a page leads somewhere."""
+    sources = [path for path in project_files() if path.suffix == ".py" or path.name in ("Makefile", "pyproject.toml")]
+    named = {page for path in sources for page in re.findall(r"\bdocs/[\w./-]+\.md\b", path.read_text())}
 
-    assert (ROOT / SYSTEM_MESSAGES_DOC).is_file()
+    assert SYSTEM_MESSAGES_DOC in named
+    assert [] == sorted(page for page in named if not (ROOT / page).is_file())
