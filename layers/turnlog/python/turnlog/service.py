@@ -104,9 +104,7 @@ class PageLimits:
 class SessionService:
     """Create, append, read, change and delete sessions of one tenant."""
 
-    def __init__(
-        self, repository: SessionRepository, *, clock: Clock, settings: ServiceSettings | None = None
-    ) -> None:
+    def __init__(self, repository: SessionRepository, *, clock: Clock, settings: ServiceSettings | None = None) -> None:
         self._repository = repository
         self._clock = clock
         self._settings = settings or ServiceSettings()
@@ -177,7 +175,12 @@ class SessionService:
 
     def delete(self, user_id: str, session_id: str, *, if_match: tuple[str, ...] | None = None) -> None:
         """End the session for good; raises ``SessionNotFound`` or ``PreconditionFailed``."""
-        self._matched_rev(self.get(user_id, session_id), if_match)
+        found = self._repository.find(session_id)
+        if found is None:
+            # A crash may have left an earlier DELETE between its two steps; complete it first.
+            self._repository.delete(session_id)
+            raise SessionNotFound(session_id)
+        self._matched_rev(self._live(found, user_id, session_id), if_match)
         if not self._repository.delete(session_id):
             raise SessionNotFound(session_id)
 
@@ -390,6 +393,8 @@ class _Listing:
 
         def ended(after: Place | None) -> EventPage:
             rest = None if need is None else need - len(page)
+            if rest == 0:
+                return EventPage(self._session, tuple(page), None)
             return EventPage(self._session, tuple(page), replace(cursor, after=after, need=rest))
 
         for reads, batch in enumerate(self._walk(last, self._order, self._hint(most)), start=1):

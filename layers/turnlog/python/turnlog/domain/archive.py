@@ -49,6 +49,12 @@ class ArchiveState:
         at = bisect_right(self.ranges, seq, key=lambda r: r[0])
         return at > 0 and seq <= self.ranges[at - 1][1]
 
+    def covers_stretch(self, first: int, last: int) -> bool:
+        """Whether every seq from ``first`` to ``last`` is archived. Ranges never touch, so one of
+        them has to hold the whole stretch."""
+        at = bisect_right(self.ranges, first, key=lambda r: r[0])
+        return at > 0 and last <= self.ranges[at - 1][1]
+
     @cached_property
     def _active_passes(self) -> frozenset[str]:
         return frozenset(i.pass_id for i in self.inserts)
@@ -70,7 +76,7 @@ class ArchiveState:
 
     def covers(self, last_seq: int) -> bool:
         """Whether every logged event up to ``last_seq`` is archived."""
-        return last_seq == 0 or self.ranges == ((1, last_seq),)
+        return last_seq == 0 or self.covers_stretch(1, last_seq)
 
     def after(
         self, *, archive: Iterable[int] = (), drop_passes: Iterable[str] = (), insert: Sequence[ActiveInsert] = ()

@@ -122,9 +122,7 @@ class Message:
     @cached_property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls of an assistant message, in order."""
-        return tuple(
-            ToolCall(b["id"], b["name"], b["arguments"]) for b in self.blocks if b["type"] == "tool_call"
-        )
+        return tuple(ToolCall(b["id"], b["name"], b["arguments"]) for b in self.blocks if b["type"] == "tool_call")
 
     @cached_property
     def tool_results(self) -> tuple[ToolResult, ...]:

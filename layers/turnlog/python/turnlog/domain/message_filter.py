@@ -25,9 +25,7 @@ class MessageFilter:
     @classmethod
     def skip_empty(cls) -> MessageFilter:
         """Everything but an assistant message without text, calls and media (the default)."""
-        return cls(
-            lambda m: m.role != "assistant" or has_text(m.text) or bool(m.tool_calls) or m.has_media
-        )
+        return cls(lambda m: m.role != "assistant" or has_text(m.text) or bool(m.tool_calls) or m.has_media)
 
     @classmethod
     def by_type(cls, *types: Role) -> MessageFilter:

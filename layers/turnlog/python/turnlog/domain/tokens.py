@@ -26,7 +26,9 @@ def format_message(message: Message) -> str:
     return f"{role}: {NO_TEXT if message.text is None else message.text}"
 
 
-_WIDE: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]|[^\u0000-\uffff]")
+_WIDE: Final = re.compile(
+    r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]|[^\u0000-\uffff]"
+)
 
 
 class EstimatingCounter:

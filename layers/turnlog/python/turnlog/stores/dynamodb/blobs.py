@@ -1,0 +1,94 @@
+"""Bodies above the item threshold: S3 objects, written before the item that names them.
+
+An object lies below its tenant, session and life, and is named by its commit, so that an append
+that loses its slot leaves an object that no commit names; a lifecycle rule and the sweep remove it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Protocol
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ...domain.errors import CorruptLog
+from .items import Blob
+from .rim import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mypy_boto3_s3 import S3Client
+
+
+class BlobStore(Protocol):
+    """Where large bodies lie."""
+
+    def put(self, key: str, data: bytes) -> Blob:
+        """Write an object; the same key again overwrites it with the same content."""
+        ...
+
+    def get(self, blob: Blob) -> bytes:
+        """Read an object back.
+
+        Raises:
+            CorruptLog: it is gone, or not what was written.
+        """
+        ...
+
+
+def describe(key: str, data: bytes) -> Blob:
+    """What an item says of its object."""
+    return Blob(key, hashlib.sha256(data).digest(), len(data))
+
+
+def verified(blob: Blob, data: bytes) -> bytes:
+    """The data, if it is what the item says."""
+    if hashlib.sha256(data).digest() != blob.hash:
+        raise CorruptLog(f"The body {blob.key} is not what its commit says.")
+    return data
+
+
+class S3BlobStore:
+    """Bodies in one bucket. The client is made when the first large body is met."""
+
+    def __init__(self, make_client: Callable[[], S3Client], bucket: str) -> None:
+        self._make_client = make_client
+        self._bucket = bucket
+        self._made: S3Client | None = None
+
+    @property
+    def _client(self) -> S3Client:
+        if self._made is None:
+            self._made = self._make_client()
+        return self._made
+
+    def put(self, key: str, data: bytes) -> Blob:
+        try:
+            self._client.put_object(Bucket=self._bucket, Key=key, Body=data)
+        except (ClientError, BotoCoreError) as error:
+            raise _translate(error) from error
+        return describe(key, data)
+
+    def get(self, blob: Blob) -> bytes:
+        try:
+            data = self._client.get_object(Bucket=self._bucket, Key=blob.key)["Body"].read()
+        except (ClientError, BotoCoreError) as error:
+            code = _code(error)
+            if code in ("NoSuchKey", "404"):
+                raise CorruptLog(f"The body {blob.key} is gone.") from error
+            raise _translate(error) from error
+        return verified(blob, data)
+
+
+def _code(error: Exception) -> str:
+    response: Any = getattr(error, "response", {})
+    return str(response.get("Error", {}).get("Code", ""))
+
+
+def _translate(error: Exception) -> Exception:
+    response: Any = getattr(error, "response", {})
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    if isinstance(error, BotoCoreError) or status >= 500 or _code(error) in ("SlowDown", "RequestTimeout"):
+        return Unavailable(f"S3 is not available: {_code(error) or type(error).__name__}")
+    return error

@@ -1,0 +1,243 @@
+"""Items of the table and the values they stand for.
+
+Attribute names are short where an item is written on every append: one write unit is 1,024
+bytes, names included (AWS: "DynamoDB item sizes and formats").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from ...domain.archive import ArchiveState
+from ...domain.exactjson import EMPTY, JsonObject
+from ...domain.instant import NS, Instant
+from ...domain.session import Session, StoredSession, Version
+from . import keys
+from .known import NOTHING, Known, get_varints, put_varint
+from .rim import Item
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Running totals over a log: root turns, estimated tokens, bytes of message text."""
+
+    turns: int = 0
+    tokens: int = 0
+    size: int = 0
+
+    def plus(self, turns: int, tokens: int, size: int) -> Totals:
+        """The totals with one more stretch."""
+        return Totals(self.turns + turns, self.tokens + tokens, self.size + size)
+
+    def encode(self) -> bytes:
+        """As the attribute ``t``."""
+        return put_varint(self.turns) + put_varint(self.tokens) + put_varint(self.size)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Totals:
+        """The inverse."""
+        return cls(*get_varints(data)[0])
+
+
+# ------------------------------------------------------------------ commits
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A body that lies in S3: its key, SHA-256 and size in bytes."""
+
+    key: str
+    hash: bytes
+    size: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One append: ``count`` events from ``first`` on. A closing commit has none and ends a life."""
+
+    pk: str
+    inc: int
+    first: int
+    count: int
+    cid: bytes
+    generation: int
+    body: str | bytes | Blob = ""
+    totals: Totals = Totals()
+    known: Known = NOTHING
+    fold: int = 0
+
+    @property
+    def last(self) -> int:
+        """The seq of its newest event."""
+        return self.first + self.count - 1
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it closes the life instead of adding events."""
+        return self.count == 0
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """(pk, sk)."""
+        return self.pk, keys.commit_sk(self.inc, self.first)
+
+    def item(self) -> Item:
+        """The stored form."""
+        pk, sk = self.key
+        item: Item = {"pk": pk, "sk": sk, "n": self.count, "c": self.cid, "g": self.generation}
+        if self.is_closing:
+            return item
+        item["t"] = self.totals.encode()
+        if isinstance(self.body, Blob):
+            item |= {"o": self.body.key, "h": self.body.hash, "z": self.body.size}
+        else:
+            item["b"] = self.body
+        if self.known.ids:
+            item["i"] = self.known.encode_ids(self.fold)
+        if self.known.keys:
+            item["k"] = self.known.encode_keys()
+        if self.fold:
+            item["f"] = self.fold
+        return item
+
+    @classmethod
+    def of(cls, item: Item) -> Commit:
+        """From the stored form."""
+        inc, first = keys.parse_commit_sk(str(item["sk"]))
+        fold = cast("int", item.get("f", 0))
+        body: str | bytes | Blob = cast("str | bytes", item.get("b", ""))
+        if "o" in item:
+            body = Blob(str(item["o"]), cast("bytes", item["h"]), cast("int", item["z"]))
+        known = NOTHING
+        if "i" in item or "k" in item:
+            known = Known.decode(cast("bytes", item.get("i", b"")), cast("bytes", item.get("k", b"")), fold)
+        return cls(
+            pk=str(item["pk"]),
+            inc=inc,
+            first=first,
+            count=cast("int", item["n"]),
+            cid=cast("bytes", item["c"]),
+            generation=cast("int", item["g"]),
+            body=body,
+            totals=Totals.decode(cast("bytes", item["t"])) if "t" in item else Totals(),
+            known=known,
+            fold=fold,
+        )
+
+
+def is_commit(item: Item) -> bool:
+    """Whether an item at or above ``LOG_FROM`` is a commit (else it is the head)."""
+    return item["sk"] != keys.HEAD
+
+
+# ------------------------------------------------------------------ heads
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a session: its record, and where the log and the passes stand.
+
+    ``last_pass`` is the id of the pass that made ``generation``; ``start`` the first seq of the
+    commit from which the active window is read; ``stragglers`` the first seqs of older commits
+    that still hold active events; ``cut`` the totals of what is archived.
+    """
+
+    pk: str
+    record: Session
+    inc: int
+    generation: int = 0
+    rev: int = 0
+    prev_inc: int = 0
+    cid: bytes = b""
+    token: bytes = b""
+    mark: bytes = b""
+    last_pass: str = ""
+    archive: ArchiveState = field(default_factory=ArchiveState)
+    start: int = 1
+    stragglers: tuple[int, ...] = ()
+    cut: Totals = Totals()
+    deleted: bool = False
+
+    def stored(self, last_seq: int) -> StoredSession:
+        """The session as callers see it."""
+        return StoredSession(self.record, Version(self.inc, last_seq, self.generation), self.rev)
+
+    def item(self) -> Item:
+        """The stored form."""
+        item: Item = {"pk": self.pk, "sk": keys.HEAD, "inc": self.inc, "gen": self.generation, "rev": self.rev}
+        if keys.decode(keys.encode(self.record.id)) is None:
+            item["sid"] = self.record.id  # the key holds only its hash
+        item |= {"cid": self.cid} if self.cid else {}
+        item |= {"token": self.token} if self.token else {}
+        item |= {"mark": self.mark} if self.mark else {}
+        item |= {"prev_inc": self.prev_inc} if self.prev_inc else {}
+        item |= {"deleted": True} if self.deleted else {}
+        return item | record_attributes(self.record) | self._archive_attributes()
+
+    def _archive_attributes(self) -> Item:
+        return archive_attributes(self.last_pass, self.archive, self.start, self.stragglers, self.cut)
+
+    @classmethod
+    def of(cls, item: Item, session_id: str) -> Head:
+        """From the stored form."""
+        return cls(
+            pk=str(item["pk"]),
+            record=_record(item, session_id),
+            inc=cast("int", item["inc"]),
+            generation=cast("int", item["gen"]),
+            rev=cast("int", item["rev"]),
+            prev_inc=cast("int", item.get("prev_inc", 0)),
+            cid=cast("bytes", item.get("cid", b"")),
+            token=cast("bytes", item.get("token", b"")),
+            mark=cast("bytes", item.get("mark", b"")),
+            last_pass=str(item.get("pass", "")),
+            archive=ArchiveState.decode(str(item.get("arch", ""))),
+            start=cast("int", item.get("start", 1)),
+            stragglers=tuple(int(s) for s in str(item.get("strag", "")).split(",") if s),
+            cut=Totals.decode(cast("bytes", item["cut"])) if "cut" in item else Totals(),
+            deleted=bool(item.get("deleted", False)),
+        )
+
+
+def archive_attributes(
+    last_pass: str, archive: ArchiveState, start: int, stragglers: tuple[int, ...], cut: Totals
+) -> Item:
+    """What a pass writes to the head, but for the generation."""
+    item: Item = {}
+    if last_pass:
+        item |= {"pass": last_pass, "arch": archive.encode(), "start": start, "cut": cut.encode()}
+        item["strag"] = ",".join(str(s) for s in stragglers)
+    return item
+
+
+def record_attributes(record: Session) -> Item:
+    """A record's part of the head. ``expires`` is the TTL attribute, in whole seconds and never
+    early; ``xat`` is the exact instant, which every condition compares."""
+    item: Item = {"user": record.user_id, "created": record.created_at.ns}
+    if record.expires_at is not None:
+        item |= {"expires": -(-record.expires_at.ns // NS), "xat": record.expires_at.ns}
+    if record.metadata.raw != EMPTY.raw:
+        item["meta"] = record.metadata.raw
+    if record.compaction is not None:
+        item["policy"] = record.compaction.raw
+    if record.allow_system_messages is not None:
+        item["sys"] = record.allow_system_messages
+    return item
+
+
+RECORD_OPTIONAL: Final = ("expires", "xat", "meta", "policy", "sys")
+"""The attributes of a record that an update removes when the record has no such part."""
+
+
+def _record(item: Item, session_id: str) -> Session:
+    sys = item.get("sys")
+    return Session(
+        id=session_id,
+        user_id=str(item["user"]),
+        created_at=Instant.of_ns(cast("int", item["created"])),
+        expires_at=Instant.of_ns(cast("int", item["xat"])) if "xat" in item else None,
+        metadata=JsonObject(str(item["meta"])) if "meta" in item else EMPTY,
+        compaction=JsonObject(str(item["policy"])) if "policy" in item else None,
+        allow_system_messages=None if sys is None else bool(sys),
+    )
