@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import total_ordering
 from typing import Final
 
@@ -17,7 +17,7 @@ from .errors import InvalidRequest
 _RFC3339: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
 )
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 NS: Final = 1_000_000_000
 
 
@@ -45,7 +45,7 @@ class Instant:
         year, month, day, hour, minute, second = (int(found[i]) for i in range(1, 7))
         fraction = found[7] or ""
         try:
-            moment = datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc)
+            moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
             if found[9]:
                 if int(found[10]) > 23 or int(found[11]) > 59:
                     raise ValueError("the zone's offset is out of range")

@@ -78,8 +78,9 @@ class Message:
     def assistant(cls, text: str | None = None, *, calls: Iterable[ToolCall] = ()) -> Message:
         """An assistant message: text, tool calls, or both."""
         blocks: list[dict[str, Any]] = [] if text is None else [{"type": "text", "text": text}]
-        for call in calls:
-            blocks.append({"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments})
+        blocks.extend(
+            {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in calls
+        )
         return cls.of({"role": "assistant", "content": blocks})
 
     @classmethod

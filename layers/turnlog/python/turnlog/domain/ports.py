@@ -32,10 +32,14 @@ class TokenCounter(Protocol):
     """Text to a number of tokens; ``name`` and ``version`` are stored beside counts."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What it counts by: a tokenizer's name, or "estimate"."""
+        ...
 
     @property
-    def version(self) -> int: ...
+    def version(self) -> int:
+        """Raised when the same text would get another count."""
+        ...
 
     def count(self, text: str) -> int:
         """The number of tokens; 0 for the empty string."""
@@ -260,6 +264,7 @@ class SessionRepository(Protocol):
         many events the caller expects to use, so that a store need not read further at once.
 
         Raises:
+            SessionNotFound: this life of the session has ended.
             CorruptLog: a consistent read shows a gap.
         """
         ...
