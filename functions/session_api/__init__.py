@@ -1,0 +1,1 @@
+"""The HTTP edge: reads a request, calls the service once, shapes the answer."""

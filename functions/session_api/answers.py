@@ -1,0 +1,242 @@
+"""The shapes of messages and answers, for the OpenAPI document and the tests.
+
+The function itself never imports this: answers are joined from stored text (``wire.py``).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .fields import Timestamp
+
+Role = Literal["user", "assistant", "system", "tool"]
+AnyObject = dict[str, Any]
+
+
+class _Open(BaseModel):
+    """Keys that are not listed are kept and come back."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class _Closed(BaseModel):
+    """Every key is listed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+# --------------------------------------------------------------------------- messages
+
+
+class TextBlock(_Open):
+    """Plain text."""
+
+    type: Literal["text"]
+    text: str
+
+
+class MediaBlock(_Open):
+    """An image, a file or a sound: exactly one of ``data`` (base64), ``url`` and ``ref``."""
+
+    type: Literal["media"]
+    media_type: Annotated[str, Field(min_length=1, examples=["image/png"])]
+    data: str | None = None
+    url: str | None = None
+    ref: str | None = None
+    name: str | None = None
+
+
+class ToolCallBlock(_Open):
+    """A request of the model to run a tool; only in assistant messages."""
+
+    type: Literal["tool_call"]
+    id: str
+    name: str
+    arguments: Annotated[str, Field(description="The JSON text as the model gave it, never parsed.")]
+
+
+class ProviderBlock(_Open):
+    """Anything that one provider alone understands, kept verbatim."""
+
+    type: Literal["provider"]
+    provider: Annotated[str, Field(min_length=1)]
+    data: Any
+
+
+ResultBlock = Annotated[TextBlock | MediaBlock | ProviderBlock, Field(discriminator="type")]
+
+
+class ToolResultBlock(_Open):
+    """The answer to a tool call; only in tool messages."""
+
+    type: Literal["tool_result"]
+    call_id: str
+    name: str | None = None
+    content: str | list[ResultBlock]
+    status: Literal["ok", "error", "pending"] = "ok"
+
+
+class ThinkingBlock(_Open):
+    """The model's reasoning with its signature, byte for byte; only in assistant messages."""
+
+    type: Literal["thinking"]
+    text: str | None = None
+    signature: str | None = None
+    provider: str | None = None
+    model: str | None = None
+
+
+Block = Annotated[
+    TextBlock | MediaBlock | ToolCallBlock | ToolResultBlock | ThinkingBlock | ProviderBlock,
+    Field(discriminator="type"),
+]
+
+
+class Message(_Open):
+    """One message of a conversation; it comes back exactly as it was sent, numbers included.
+
+    ``content`` as text is the same as one text block. A tool message has tool_result blocks only.
+    """
+
+    role: Role
+    content: str | list[Block]
+
+
+# --------------------------------------------------------------------------- answers
+
+
+class SessionRecord(_Closed):
+    """What a session is, without its counters."""
+
+    id: str
+    user_id: str
+    created_at: Timestamp
+    expires_at: Timestamp | None
+    metadata: AnyObject
+    compaction: AnyObject | None
+    allow_system_messages: Annotated[bool | None, Field(description="null: the stage's default holds")]
+
+
+class SessionAnswer(SessionRecord):
+    """A session."""
+
+    version: Annotated[int, Field(ge=0, description="last_seq + generation")]
+    last_seq: Annotated[int, Field(ge=0, description="The seq of the newest event, 0 when there is none")]
+    generation: Annotated[int, Field(ge=0, description="How many compactions changed the session")]
+
+
+class SessionEntryAnswer(SessionRecord):
+    """A session in a list."""
+
+    last_activity: Timestamp
+
+
+class PositionAnswer(_Closed):
+    """Where an event that a compaction inserted stands: right before a logged event."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"required": ["before_seq", "pass", "index"]})
+
+    before_seq: Annotated[int, Field(ge=1)]
+    pass_id: Annotated[str, Field(alias="pass")]
+    index: Annotated[int, Field(ge=0)]
+
+
+class EventAnswer(_Closed):
+    """An event. ``seq`` is the only order; it is null for events that a compaction inserted,
+    which have a ``position`` instead."""
+
+    id: str
+    seq: Annotated[int | None, Field(ge=1)]
+    position: PositionAnswer | None = None
+    timestamp: Timestamp
+    branch: str | None
+    synthetic: bool
+    archived: bool
+    metadata: AnyObject
+    message: Message
+
+
+class AppendedAnswer(_Closed):
+    """Where one event of the batch stands; ``replayed``: it was in the log before."""
+
+    id: str
+    seq: Annotated[int, Field(ge=1)]
+    replayed: bool
+
+
+class AppendAnswer(_Closed):
+    """The events of the batch in its order, and the version right after it."""
+
+    events: list[AppendedAnswer]
+    version: Annotated[int, Field(ge=0)]
+    last_seq: Annotated[int, Field(ge=0)]
+
+
+class EventPageAnswer(_Closed):
+    """A page of events. It may be short, even empty, and still have a next one."""
+
+    data: list[EventAnswer]
+    next_cursor: str | None
+    has_more: bool
+
+
+class SessionPageAnswer(_Closed):
+    """A page of sessions."""
+
+    data: list[SessionEntryAnswer]
+    next_cursor: str | None
+    has_more: bool
+
+
+class HealthAnswer(_Closed):
+    """The function runs."""
+
+    status: Literal["ok"]
+    version: str
+
+
+class FieldProblem(_Closed):
+    """One wrong field: a JSON pointer into the body, or query:, header: or path: and a name."""
+
+    pointer: str
+    detail: str
+
+
+class Problem(_Closed):
+    """An RFC 9457 problem."""
+
+    type: Annotated[str, Field(examples=["urn:turnlog:problem:session-not-found"])]
+    title: str
+    status: int
+    detail: str
+    instance: Annotated[str, Field(description="The path of the request")]
+    code: Annotated[str, Field(description="Stable, for programs")]
+    request_id: str
+    retryable: Annotated[bool, Field(description="Whether the same request may succeed later")]
+    errors: list[FieldProblem]
+
+
+class PreconditionProblem(Problem):
+    """A problem with the current ETag, null when it is not the caller's to know."""
+
+    version: str | None
+
+
+class ConflictProblem(Problem):
+    """A problem with the id that is taken."""
+
+    id: str
+
+
+class TooLargeProblem(Problem):
+    """A problem with the limit."""
+
+    limit_bytes: int
+
+
+class GatewayAnswer(_Open):
+    """What the gateway says by itself."""
+
+    message: str

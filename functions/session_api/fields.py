@@ -1,0 +1,136 @@
+"""The types of body fields: each checks its value and yields the domain's own type.
+
+A field refuses with ``PydanticCustomError`` of type ``turnlog``; its context carries the pointer
+below the field (for a message) or the byte limit (for a size), which ``body.py`` puts together
+with pydantic's own findings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import PydanticCustomError, core_schema
+
+from turnlog.domain import branch as branches
+from turnlog.domain import ids
+from turnlog.domain.errors import InvalidRequest
+from turnlog.domain.exactjson import JsonObject
+from turnlog.domain.instant import Instant
+from turnlog.domain.message import Message
+
+from .limits import ID_PATTERN, METADATA_BYTES
+from .query import BRANCH_RULE
+
+ERROR_TYPE: Final = "turnlog"
+_ID: Final = re.compile(ID_PATTERN, re.ASCII)
+ID_RULE: Final = "must be 1 to 128 of letters, digits, . _ : and -, and not . or .. alone"
+T = TypeVar("T")
+Json = dict[str, Any]
+
+
+def is_id(text: str) -> bool:
+    """Whether it may name a new session or event over HTTP (DESIGN 5)."""
+    return _ID.fullmatch(text) is not None and text not in (".", "..")
+
+
+def is_event_id(text: str) -> bool:
+    """Whether it may name an event: a caller's id, or one that the server made."""
+    return is_id(text) or ids.parse(text) is not None
+
+
+def refusal(detail: str, *, pointer: str = "", limit_bytes: int | None = None) -> PydanticCustomError:
+    """The error of one field; ``pointer`` goes below the field."""
+    context = {"detail": detail, "pointer": pointer, "limit_bytes": limit_bytes}
+    return PydanticCustomError(ERROR_TYPE, "{detail}", context)
+
+
+def bounded_object(value: object, limit: int) -> JsonObject:
+    """A JSON object of at most ``limit`` bytes of compact text."""
+    if not isinstance(value, dict):
+        raise refusal("must be an object")
+    json = JsonObject.of(value)
+    if len(json.raw.encode("utf-8")) > limit:
+        raise refusal(f"has more than {limit} bytes", limit_bytes=limit)
+    return json
+
+
+def _metadata(value: object) -> JsonObject:
+    return bounded_object(value, METADATA_BYTES)
+
+
+def _message(value: object) -> Message:
+    return _located(lambda: Message.of(value, pointer=""))  # type: ignore[arg-type]  # Message.of checks it
+
+
+def _timestamp(value: object) -> Instant:
+    if not isinstance(value, str):
+        raise refusal("must be a string in RFC 3339 format")
+    return _located(lambda: Instant.parse(value, pointer=""))
+
+
+def _branch(value: object) -> str:
+    if not isinstance(value, str) or not branches.is_valid(value):
+        raise refusal(BRANCH_RULE)
+    return value
+
+
+def _session_id(value: object) -> str:
+    if not isinstance(value, str) or not is_id(value):
+        raise refusal(ID_RULE)
+    return value
+
+
+def _event_id(value: object) -> str:
+    if not isinstance(value, str) or not is_event_id(value):
+        raise refusal(ID_RULE)
+    return value
+
+
+def _located(make: Callable[[], T]) -> T:
+    try:
+        return make()
+    except InvalidRequest as bad:
+        found = bad.errors[0]
+        raise refusal(found.detail, pointer=found.pointer) from None
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """Marks a field whose value one function checks and converts, and how OpenAPI describes it.
+
+    pydantic's ``PlainValidator`` would also build a schema of the domain type, for nothing.
+    """
+
+    check: Callable[[object], Any]
+    schema: Json
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Json:
+        return dict(self.schema)
+
+
+def _string(pattern: str, example: str, **more: Any) -> Json:
+    return {"type": "string", "pattern": f"^{pattern}$", **more, "examples": [example]}
+
+
+_NOT_DOTS: Final = r"(?!\.{1,2}$)"
+_TIME: Final = {"type": "string", "format": "date-time", "examples": ["2026-01-31T12:00:00.000Z"]}
+_OBJECT: Final = {
+    "type": "object",
+    "additionalProperties": True,
+    "description": f"Any JSON object of at most {METADATA_BYTES} bytes; it comes back as it was sent.",
+}
+_BRANCH: Final = r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
+
+SessionId = Annotated[str, _Checked(_session_id, _string(_NOT_DOTS + ID_PATTERN, "support-4711"))]
+EventId = Annotated[str, _Checked(_event_id, _string(f"{_NOT_DOTS}~?{ID_PATTERN}", "msg-1"))]
+Timestamp = Annotated[Instant, _Checked(_timestamp, _TIME)]
+Branch = Annotated[str, _Checked(_branch, _string(_BRANCH, "orchestrator.researcher", maxLength=branches.MAX_LENGTH))]
+Metadata = Annotated[JsonObject, _Checked(_metadata, _OBJECT)]
+StoredMessage = Annotated[Message, _Checked(_message, {"x-component": "Message"})]

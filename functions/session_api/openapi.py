@@ -1,0 +1,194 @@
+"""The OpenAPI 3.1 document, made from the route table, the pydantic models and the error table.
+
+``python -m session_api.openapi`` prints it, ``--write`` puts it into ``docs/openapi.json`` (for
+people) and, without white space, beside this file (what the function serves). Nothing here is
+imported at run time.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from turnlog import __version__
+
+from . import answers, schemas
+from .openapi_texts import DESCRIPTION, EXAMPLES, HEADERS, OPERATIONS, PARAMETERS, STATUSES, Operation
+from .problems import CONTENT_TYPE, KINDS
+from .routes.meta import DOCUMENT
+from .routes.table import READ, ROUTES, WRITE, Route
+
+Json = dict[str, Any]
+REPOSITORY: Final = Path(__file__).parents[2]
+FOR_PEOPLE: Final = REPOSITORY / "docs" / "openapi.json"
+_GATEWAY_STATUSES: Final = (401, 403, 429)
+_SPECIAL: Final[dict[int, type[BaseModel]]] = {
+    409: answers.ConflictProblem,
+    412: answers.PreconditionProblem,
+    413: answers.TooLargeProblem,
+}
+_MODELS: Final[tuple[type[BaseModel], ...]] = (
+    schemas.CreateSessionBody,
+    schemas.PatchSessionBody,
+    schemas.AppendBody,
+    answers.Message,
+    answers.SessionAnswer,
+    answers.SessionPageAnswer,
+    answers.EventAnswer,
+    answers.EventPageAnswer,
+    answers.AppendAnswer,
+    answers.HealthAnswer,
+    answers.Problem,
+    answers.ConflictProblem,
+    answers.PreconditionProblem,
+    answers.TooLargeProblem,
+    answers.GatewayAnswer,
+)
+
+
+def document() -> Json:
+    """The whole document."""
+    paths: Json = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, OPERATIONS[route.operation_id])
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Turnlog",
+            "version": __version__,
+            "summary": "An event-sourced session store for AI agents",
+            "description": DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/", "description": "The base URL of the deployment"}],
+        "tags": [{"name": name} for name in ("sessions", "events", "meta")],
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "parameters": PARAMETERS,
+            "headers": HEADERS,
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "JWT",
+                    "description": f"A token of the configured issuer; its scopes are {READ} and {WRITE}.",
+                }
+            },
+        },
+    }
+
+
+def _schemas() -> Json:
+    _, definitions = models_json_schema(
+        [(model, "validation") for model in _MODELS], ref_template="#/components/schemas/{model}"
+    )
+    return {name: _tidy(schema) for name, schema in sorted(definitions["$defs"].items())}
+
+
+def _tidy(schema: Any) -> Any:
+    """Without the titles that pydantic derives from names, and with references in place of the
+    components that fields of our own types name (``fields.py``)."""
+    if isinstance(schema, list):
+        return [_tidy(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "x-component" in schema:
+        return {"$ref": f"#/components/schemas/{schema['x-component']}"}
+    return {k: _tidy(v) for k, v in schema.items() if not (k == "title" and isinstance(v, str))}
+
+
+def _operation(route: Route, texts: Operation) -> Json:
+    out: Json = {
+        "operationId": route.operation_id,
+        "tags": [texts.tag],
+        "summary": texts.summary,
+        "description": texts.description,
+        "security": [] if route.scope is None else [{"token": [route.scope]}],
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in texts.parameters],
+        "responses": _responses(route, texts),
+    }
+    if texts.body is not None:
+        out["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": _ref(texts.body), "examples": EXAMPLES[route.operation_id]}},
+        }
+    return {key: value for key, value in out.items() if value or key == "security"}
+
+
+def _responses(route: Route, texts: Operation) -> Json:
+    out = {str(status): _success(texts, status) for status in texts.successes}
+    for status in sorted(statuses_of(route, texts)):
+        out[str(status)] = _failure(status)
+    return out
+
+
+def statuses_of(route: Route, texts: Operation) -> set[int]:
+    """Every status of a problem that the route can answer with."""
+    found = {422, 400, 500, 429}  # a strict query, on every route
+    if route.scope is not None:
+        found |= {401, 403, 503}
+    if texts.body is not None:
+        found |= {413, 415}
+    return found | {KINDS[error].status.value for error in texts.errors}
+
+
+def _success(texts: Operation, status: int) -> Json:
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *texts.headers)}
+    out: Json = {"description": texts.successes[status], "headers": headers}
+    if texts.answer is not None:
+        schema: Json = {"type": "object"} if texts.answer is dict else _ref(texts.answer)
+        out["content"] = {"application/json": {"schema": schema}}
+    return out
+
+
+def _failure(status: int) -> Json:
+    headers = ["X-Request-Id"]
+    if status == 503:
+        headers.append("Retry-After")
+    if status == 412:
+        headers.append("ETag")
+    content: Json = {CONTENT_TYPE: {"schema": _ref(_SPECIAL.get(status, answers.Problem))}}
+    if status in (401, 429):
+        content = {}
+        headers = []
+    if status in _GATEWAY_STATUSES:
+        content["application/json"] = {"schema": _ref(answers.GatewayAnswer)}
+    out: Json = {"description": STATUSES[status], "content": content}
+    if headers:
+        out["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in headers}
+    return out
+
+
+def _ref(model: type[Any]) -> Json:
+    return {"$ref": f"#/components/schemas/{model.__name__}"}
+
+
+def pretty() -> str:
+    """The text of ``docs/openapi.json``."""
+    return json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
+
+
+def compact() -> str:
+    """The text that the function serves."""
+    return json.dumps(document(), separators=(",", ":"), ensure_ascii=False)
+
+
+def main(arguments: list[str]) -> None:
+    """Print the document, or write both copies with ``--write``."""
+    if arguments == ["--write"]:
+        FOR_PEOPLE.write_text(pretty(), encoding="utf-8")
+        DOCUMENT.write_text(compact(), encoding="utf-8")
+    elif arguments:
+        raise SystemExit("usage: python -m session_api.openapi [--write]")
+    else:
+        sys.stdout.write(pretty())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

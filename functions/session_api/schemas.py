@@ -1,0 +1,165 @@
+"""The request bodies (DESIGN 5, "Wire shapes"). Unknown keys are refused except inside
+``message`` and ``metadata``, and nothing is coerced: ``true`` is no integer, ``"1"`` neither."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from turnlog.domain.event import EventDraft
+from turnlog.domain.exactjson import EMPTY, JsonObject
+
+from .fields import Branch, EventId, Json, Metadata, SessionId, StoredMessage, Timestamp, bounded_object, refusal
+from .limits import BATCH, MAX_TTL_SECONDS, MIN_TTL_SECONDS, POLICY_BYTES
+
+TTL_NOTE = "Seconds from now until the session expires, from 60 to 100 years."
+Ttl = Annotated[int, Field(ge=MIN_TTL_SECONDS, le=MAX_TTL_SECONDS, description=TTL_NOTE)]
+Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
+
+
+class Body(BaseModel):
+    """What every object of a request has in common."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+# --------------------------------------------------------------------------- compaction policy
+
+
+class TurnCountTrigger(Body):
+    """Fires when the active window has more than ``max_turns`` turns."""
+
+    type: Literal["turn_count"]
+    max_turns: Count
+
+
+class TokenCountTrigger(Body):
+    """Fires when the active window has more than ``threshold`` tokens."""
+
+    type: Literal["token_count"]
+    threshold: Count
+
+
+class AnyOfTrigger(Body):
+    """Fires when one of its triggers does."""
+
+    type: Literal["any_of"]
+    triggers: Annotated[tuple[Trigger, ...], Field(min_length=1, max_length=10, strict=False)]
+
+
+Trigger = Annotated[TurnCountTrigger | TokenCountTrigger | AnyOfTrigger, Field(discriminator="type")]
+
+
+class SlidingWindow(Body):
+    """Keeps about the newest ``max_events`` events, whole turns."""
+
+    type: Literal["sliding_window"]
+    max_events: Count
+
+
+class TurnWindow(Body):
+    """Keeps the newest ``max_turns`` turns."""
+
+    type: Literal["turn_window"]
+    max_turns: Count
+
+
+class TokenCount(Body):
+    """Keeps the newest events that fit into ``max_tokens`` tokens, whole turns."""
+
+    type: Literal["token_count"]
+    max_tokens: Count
+
+
+class RecursiveSummarization(Body):
+    """Replaces what it archives by a summary that a model writes."""
+
+    type: Literal["recursive_summarization"]
+    max_events_to_keep: Count
+    overlap_size: Annotated[int, Field(ge=0, le=1_000_000_000)]
+    model: Annotated[str, Field(min_length=1, max_length=256)]
+
+    @model_validator(mode="after")
+    def _overlap_is_kept(self) -> RecursiveSummarization:
+        if self.overlap_size >= self.max_events_to_keep:
+            raise refusal("must be less than max_events_to_keep", pointer="/overlap_size")
+        return self
+
+
+Strategy = Annotated[SlidingWindow | TurnWindow | TokenCount | RecursiveSummarization, Field(discriminator="type")]
+
+
+def _of_bounded_size(value: object) -> object:
+    bounded_object(value, POLICY_BYTES)
+    return value
+
+
+class CompactionPolicy(Body):
+    """When to compact, and how. Stored with the session as it was sent."""
+
+    trigger: Trigger
+    strategy: Strategy
+
+
+Policy = Annotated[CompactionPolicy, BeforeValidator(_of_bounded_size)]
+
+# --------------------------------------------------------------------------- sessions
+
+
+class CreateSessionBody(Body):
+    """A new session. User and tenant come from the token."""
+
+    id: SessionId | None = None
+    ttl_seconds: Ttl | None = None
+    metadata: Metadata = Field(default_factory=lambda: EMPTY)
+    compaction: Policy | None = None
+    allow_system_messages: bool | None = None
+
+
+class PatchSessionBody(Body):
+    """What to change; ``null`` clears. ``metadata`` replaces the whole map."""
+
+    metadata: Metadata | None = None
+    ttl_seconds: Ttl | None = None
+    compaction: Policy | None = None
+    allow_system_messages: bool | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> PatchSessionBody:
+        if not self.model_fields_set:
+            raise refusal(f"must have at least one of {', '.join(type(self).model_fields)}")
+        return self
+
+
+def stored_policy(body: Json) -> JsonObject | None:
+    """The policy of a validated body as it is stored: the text that was sent."""
+    policy = body.get("compaction")
+    return None if policy is None else JsonObject.of(policy)
+
+
+# --------------------------------------------------------------------------- events
+
+
+class EventBody(Body):
+    """An event to append. Without an id the server makes one from its place in the log, without
+    a timestamp it takes the server's clock; ``branch`` null is the root."""
+
+    id: EventId | None = None
+    timestamp: Timestamp | None = None
+    branch: Branch | None = None
+    metadata: Metadata = Field(default_factory=lambda: EMPTY)
+    message: StoredMessage
+
+    def draft(self) -> EventDraft:
+        """The domain's form of it."""
+        return EventDraft(
+            message=self.message, id=self.id, timestamp=self.timestamp, branch=self.branch, metadata=self.metadata
+        )
+
+
+class AppendBody(Body):
+    """A batch, appended whole or not at all, in its order."""
+
+    events: Annotated[tuple[EventBody, ...], Field(min_length=1, max_length=BATCH, strict=False)]
+    create_if_missing: bool = False
