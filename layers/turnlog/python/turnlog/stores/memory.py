@@ -264,7 +264,9 @@ class InMemorySessionRepository:
         """The full log of this life from a place on, as it is when the call is made."""
         with self._db.lock:
             life = self._same_life(session)
-            events = [] if life is None else life.log()
+            if life is None:
+                raise SessionNotFound(session.id)
+            events = life.log()
         if active_only:
             events = [event for event in events if not event.archived]
         if order == "desc":

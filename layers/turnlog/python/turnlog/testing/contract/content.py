@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -98,13 +99,11 @@ class ContentContract(Contract):
     def test_any_json_comes_back_as_it_went_in(
         self, repository: SessionRepository, metadata: list[dict[str, Any]]
     ) -> None:
-        if repository.find("s") is None:
-            started(repository)
+        session = str(uuid4())
+        started(repository, session)
         given_values = [JsonObject.of(value) for value in metadata]
-        before = len(repository.read("s"))
-        append(repository, [said(metadata=value) for value in given_values])
-        stored = repository.read("s")[before:]
-        assert [event.metadata.raw for event in stored] == [value.raw for value in given_values]
+        append(repository, [said(metadata=value) for value in given_values], session)
+        assert [event.metadata.raw for event in repository.read(session)] == [value.raw for value in given_values]
 
     def test_timestamps_come_back_as_their_text(self, repository: SessionRepository) -> None:
         started(repository)

@@ -1,0 +1,1 @@
+"""Runs conformance vectors: translates their names and shapes, so that product code never has to."""
