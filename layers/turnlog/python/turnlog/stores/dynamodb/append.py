@@ -234,7 +234,7 @@ class Appender:
         assert head is not None
         events = self._events(request, judged.placed)
         pk = self._viewer.pk(request.session_id)
-        packed = pack(events)
+        packed = pack(events, head.inc)
         body: str | bytes | Blob = packed
         if len(packed if isinstance(packed, bytes) else packed.encode()) > BLOB_ABOVE:
             key = keys.blob_key(self._tenant, request.session_id, head.inc, cid)

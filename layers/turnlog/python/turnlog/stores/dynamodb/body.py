@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from ...domain import ids
 from ...domain.errors import CorruptLog
 from ...domain.event import SessionEvent
 from ...domain.exactjson import EMPTY, JsonObject
@@ -44,22 +45,22 @@ _DICTIONARY_1: Final = (
 )
 
 
-def pack(events: Sequence[SessionEvent]) -> str | bytes:
-    """The body of a commit: text, or bytes when they are fewer. Ids that the server made are left
-    out (:func:`unpack` makes them again)."""
-    text = "\n".join(_lines(events))
+def pack(events: Sequence[SessionEvent], inc: int) -> str | bytes:
+    """The body of a commit: text, or bytes when they are fewer. An id that the server made of the
+    event's place is left out: its reader knows the place."""
+    text = "\n".join(_lines(events, inc))
     plain = text.encode()
     squeezer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS, zdict=_DICTIONARY_1)
     small = squeezer.compress(plain) + squeezer.flush()
     return bytes((DEFLATED_1,)) + small if len(small) + 1 < len(plain) else text
 
 
-def _lines(events: Iterable[SessionEvent]) -> Iterable[str]:
+def _lines(events: Iterable[SessionEvent], inc: int) -> Iterable[str]:
     for event in events:
         ms = event.timestamp.ms
         stamp: int | str = ms if Instant.of_ms(ms).text == event.timestamp.text else event.timestamp.text
         has_metadata = event.metadata.raw != EMPTY.raw
-        given = None if event.id.startswith("~") else event.id
+        given = None if event.seq is not None and event.id == ids.logged(inc, event.seq) else event.id
         envelope = [stamp, given, event.branch, 1 if has_metadata else None]
         while envelope[-1] is None:
             envelope.pop()

@@ -14,7 +14,7 @@ from ...domain.exactjson import EMPTY, JsonObject
 from ...domain.instant import NS, Instant
 from ...domain.session import Session, StoredSession, Version
 from . import keys
-from .known import NOTHING, Known, get_varints, put_varint
+from .known import HASH, NOTHING, Known, get_varints, hash_id, put_varint
 from .rim import Item
 
 
@@ -140,7 +140,8 @@ class Head:
 
     ``last_pass`` is the id of the pass that made ``generation``; ``start`` the first seq of the
     commit from which the active window is read; ``stragglers`` the first seqs of older commits
-    that still hold active events; ``cut`` the totals of what is archived.
+    that still hold active events; ``cut`` the totals of what is archived; ``insert_ids`` the short
+    hashes of ids that callers gave to inserted events (those of the server tell their place).
     """
 
     pk: str
@@ -157,6 +158,7 @@ class Head:
     start: int = 1
     stragglers: tuple[int, ...] = ()
     cut: Totals = Totals()
+    insert_ids: bytes = b""
     deleted: bool = False
 
     def stored(self, last_seq: int) -> StoredSession:
@@ -173,10 +175,22 @@ class Head:
         item |= {"mark": self.mark} if self.mark else {}
         item |= {"prev_inc": self.prev_inc} if self.prev_inc else {}
         item |= {"deleted": True} if self.deleted else {}
-        return item | record_attributes(self.record) | self._archive_attributes()
+        return item | record_attributes(self.record) | self.archive_attributes()
 
-    def _archive_attributes(self) -> Item:
-        return archive_attributes(self.last_pass, self.archive, self.start, self.stragglers, self.cut)
+    def archive_attributes(self) -> Item:
+        """What a pass writes to the head, but for the generation."""
+        item: Item = {}
+        if self.last_pass:
+            item |= {"pass": self.last_pass, "arch": self.archive.encode(), "start": self.start}
+            item |= {"cut": self.cut.encode(), "strag": ",".join(str(s) for s in self.stragglers)}
+        if self.insert_ids:
+            item["iids"] = self.insert_ids
+        return item
+
+    def may_hold_insert(self, event_id: str) -> bool:
+        """Whether some pass may have inserted an event with this id, which a caller gave."""
+        wanted = hash_id(event_id)
+        return any(self.insert_ids[i : i + HASH] == wanted for i in range(0, len(self.insert_ids), HASH))
 
     @classmethod
     def of(cls, item: Item, session_id: str) -> Head:
@@ -184,31 +198,21 @@ class Head:
         return cls(
             pk=str(item["pk"]),
             record=_record(item, session_id),
-            inc=cast("int", item["inc"]),
-            generation=cast("int", item["gen"]),
-            rev=cast("int", item["rev"]),
-            prev_inc=cast("int", item.get("prev_inc", 0)),
-            cid=cast("bytes", item.get("cid", b"")),
-            token=cast("bytes", item.get("token", b"")),
-            mark=cast("bytes", item.get("mark", b"")),
+            inc=cast(int, item["inc"]),
+            generation=cast(int, item["gen"]),
+            rev=cast(int, item["rev"]),
+            prev_inc=cast(int, item.get("prev_inc", 0)),
+            cid=cast(bytes, item.get("cid", b"")),
+            token=cast(bytes, item.get("token", b"")),
+            mark=cast(bytes, item.get("mark", b"")),
             last_pass=str(item.get("pass", "")),
             archive=ArchiveState.decode(str(item.get("arch", ""))),
-            start=cast("int", item.get("start", 1)),
+            start=cast(int, item.get("start", 1)),
             stragglers=tuple(int(s) for s in str(item.get("strag", "")).split(",") if s),
-            cut=Totals.decode(cast("bytes", item["cut"])) if "cut" in item else Totals(),
+            cut=Totals.decode(cast(bytes, item["cut"])) if "cut" in item else Totals(),
+            insert_ids=cast(bytes, item.get("iids", b"")),
             deleted=bool(item.get("deleted", False)),
         )
-
-
-def archive_attributes(
-    last_pass: str, archive: ArchiveState, start: int, stragglers: tuple[int, ...], cut: Totals
-) -> Item:
-    """What a pass writes to the head, but for the generation."""
-    item: Item = {}
-    if last_pass:
-        item |= {"pass": last_pass, "arch": archive.encode(), "start": start, "cut": cut.encode()}
-        item["strag"] = ",".join(str(s) for s in stragglers)
-    return item
 
 
 def record_attributes(record: Session) -> Item:

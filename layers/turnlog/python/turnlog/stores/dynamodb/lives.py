@@ -96,10 +96,12 @@ class Lives:
 
     def create(self, session: Session, now: Instant, token: IdempotencyKey | None) -> StoredSession:
         """A new life, unless a live session holds the id. See the port."""
+        keys.required(session.user_id, "user_id")
         return self._begin(session, now, token, expired_is_dead=True)
 
     def save(self, session: Session) -> StoredSession:
         """Insert or update the record alone (spec 1.6); expiry does not matter here."""
+        keys.required(session.user_id, "user_id")
         for attempt in range(1, 6):
             view = self._viewer.look(session.id, consistent=True)
             head = view.live_head
@@ -125,7 +127,7 @@ class Lives:
             view = self._viewer.look(session.id, consistent=True)
             head = view.head
             if head is not None and not head.deleted and not (expired_is_dead and head.record.expired(now)):
-                return self._already(head, view, cid, token)
+                return self._already(head, view, cid, token, session.user_id)
             try:
                 if head is not None:
                     self._end(view, head, only_expired_at=now)
@@ -160,11 +162,12 @@ class Lives:
         self._rim.transact([Put(fresh.item(), condition), listed])
 
     @staticmethod
-    def _already(head: Head, view: View, cid: bytes, token: IdempotencyKey | None) -> StoredSession:
+    def _already(head: Head, view: View, cid: bytes, token: IdempotencyKey | None, user_id: str) -> StoredSession:
         """A live head: ours (the answer was lost), our key's, or somebody else's."""
         if head.cid == cid:
             return head.stored(view.last_seq)
-        if token is not None and head.token[:KEY_HASH] == token.key[:KEY_HASH]:
+        ours = head.record.user_id == user_id
+        if token is not None and ours and head.token[:KEY_HASH] == token.key[:KEY_HASH]:
             if head.token[KEY_HASH:] != token.request[:KEY_HASH]:
                 detail = "was used before with a different request"
                 raise IdempotencyKeyReused(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ...domain import ids
 from ...domain.archive import ActiveInsert, ArchiveState
 from ...domain.errors import InvalidRequest, PayloadTooLarge, SessionNotFound, StoreUnavailable
 from ...domain.event import SessionEvent
@@ -16,7 +17,8 @@ from ...domain.ports import CompactionPlan, TokenCounter
 from ...domain.tokens import format_message
 from . import keys
 from .idblocks import IdBlocks, Lookup
-from .items import Head, Totals, archive_attributes
+from .items import Head, Totals
+from .known import hash_id
 from .lives import alive
 from .pacing import Pacing
 from .passes import Pass, new_events, new_pass_id, pass_item
@@ -114,6 +116,7 @@ class Passer:
             start=start,
             stragglers=stragglers,
             cut=self._cut(head.cut, archived),
+            insert_ids=head.insert_ids + b"".join(hash_id(i) for i in self._given_ids(read, plan)),
         )
         return _Prepared(made, item, after)
 
@@ -141,14 +144,33 @@ class Passer:
 
     def _check_known(self, read: WindowRead, rest: frozenset[str]) -> None:
         """Ids outside the window have to be archived already."""
-        if not rest:
-            return
+        if rest:
+            for event_id in sorted(rest - self._find(read, rest).keys()):
+                raise InvalidRequest.at("/archive", f"the log holds no event {event_id!r}")
+
+    def _given_ids(self, read: WindowRead, plan: CompactionPlan) -> list[str]:
+        """The ids that the caller gives to inserted events; each has to be new to the log.
+
+        Raises:
+            InvalidRequest: one is not, or is of the form that only the server makes.
+        """
+        given = [d.id for insertion in plan.insert for d in insertion.events if d.id is not None]
+        if not given:
+            return []
+        for event_id in given:
+            place = ids.parse(event_id)
+            if place is not None and place.inc == read.head.inc:
+                raise InvalidRequest.at("/insert", f"{event_id!r} is an id that the server makes")
+        taken = [*self._find(read, given), *(i for i in given if given.count(i) > 1)]
+        if taken:
+            raise InvalidRequest.at("/insert", f"the log already holds an event {taken[0]!r}")
+        return given
+
+    def _find(self, read: WindowRead, wanted: Iterable[str]) -> dict[str, SessionEvent]:
         session, head = read.window.session, read.head
         view = self._viewer.look(session.id, consistent=True)
         blocks = self._blocks.read(head.pk, head.inc, at_least=view.fold)
-        found = self._reader.find_known(session, head, rest, Lookup(view.known.after(blocks.to), blocks))
-        for event_id in sorted(rest - found.keys()):
-            raise InvalidRequest.at("/archive", f"the log holds no event {event_id!r}")
+        return self._reader.find_known(session, head, wanted, Lookup(view.known.after(blocks.to), blocks))
 
     def _cut(self, cut: Totals, archived: Sequence[SessionEvent]) -> Totals:
         return cut.plus(
@@ -163,7 +185,8 @@ class Passer:
         """Its id is new, so putting it again changes nothing."""
         for attempt in range(1, 5):
             try:
-                return self._rim.put(Put(item))
+                self._rim.put(Put(item))
+                return
             except Unavailable:
                 if attempt == 4:
                     raise
@@ -172,10 +195,7 @@ class Passer:
     def _commit(self, session_id: str, read: WindowRead, prepared: _Prepared) -> bool:
         head, version = read.head, read.window.session.version
         after = prepared.head
-        sets: Item = {
-            "gen": after.generation,
-            **archive_attributes(after.last_pass, after.archive, after.start, after.stragglers, after.cut),
-        }
+        sets: Item = {"gen": after.generation, **after.archive_attributes()}
         condition = both(*alive(head.inc).parts, Compare("gen", "=", head.generation))
         update = Update((head.pk, keys.HEAD), condition, sets)
         next_slot = Check((head.pk, keys.commit_sk(head.inc, version.last_seq + 1)), Absent())

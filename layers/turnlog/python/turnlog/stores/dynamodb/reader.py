@@ -159,7 +159,7 @@ class Reader:
             place = ids.parse(event_id)
             if isinstance(place, ids.LoggedId) and place.inc == inc and place.seq <= last:
                 seqs[event_id] = [place.seq]
-            elif isinstance(place, ids.InsertedId) and place.inc == inc:
+            elif (isinstance(place, ids.InsertedId) and place.inc == inc) or head.may_hold_insert(event_id):
                 passes.append(event_id)
             elif hits := [s for s in lookup.candidates(event_id) if s <= last]:
                 seqs[event_id] = hits
@@ -216,7 +216,7 @@ class Reader:
         hint: int | None,
     ) -> Iterator[list[SessionEvent]]:
         pending = [e for e in inserts if after is None or place_of(e) > after]
-        low = 1 if after is None else after.seq + (after.generation == LOGGED and after.index >= 0)
+        low = 1 if after is None else max(1, after.seq + (after.generation == LOGGED and after.index >= 0))
         if active_only:
             low = max(low, head.archive.first_active_seq)
         for batch in self.commits(session, low=low, high=None, order="asc", hint=hint):
