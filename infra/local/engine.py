@@ -11,6 +11,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Self
@@ -23,6 +24,11 @@ ACCOUNT = "000000000000"
 
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
+
+
+# The engine's own words, in ministack.core.persistence and ministack.app; a test holds them against its behaviour.
+FAILED_TO_LOAD = ("Persistence: failed to load", "Failed to restore persisted state", "refusing to load")
+FAILED_TO_SAVE = ("Persistence: failed to save", "Persistence: error getting state")
 
 
 class EngineError(Exception):
@@ -94,8 +100,10 @@ class Engine:
         self.url = f"http://{HOST}:{port}"
 
     @classmethod
-    def start(cls, python: Path, folder: EngineFolder, port: int) -> Self:
+    def start(cls, python: Path, folder: EngineFolder, port: int, inherited: Sequence[int] = ()) -> Self:
         """Start the engine of the environment that `python` belongs to and wait until it answers.
+
+        It keeps the `inherited` file descriptors open: a lock on its state lasts as long as it does.
 
         Raises:
             EngineError: it ended or did not answer within a minute.
@@ -109,6 +117,7 @@ class Engine:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                pass_fds=inherited,
                 # Ctrl-C reaches a whole process group; the engine must get one orderly signal from its owner instead.
                 start_new_session=True,
             )
@@ -116,8 +125,9 @@ class Engine:
         engine = cls(process, process.stdin, port, folder.log)
         try:
             engine._wait_until_healthy()
+            engine._require_whole_state(folder)
         except BaseException:
-            engine.stop()
+            engine.kill()
             raise
         return engine
 
@@ -142,6 +152,16 @@ class Engine:
         finally:
             self._lifeline.close()
 
+    def kill(self) -> None:
+        """End the engine at once; nothing is saved."""
+        self._process.kill()
+        self._process.wait()
+        self._lifeline.close()
+
+    def failures_to_save(self) -> list[str]:
+        """What a stopped engine says it could not save; empty when all is well."""
+        return self._log_lines(FAILED_TO_SAVE)
+
     def tail(self, lines: int = 20) -> str:
         """The last lines of the engine's log."""
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines:])
@@ -156,6 +176,20 @@ class Engine:
                 return
             time.sleep(0.05)
         raise EngineError(f"the local engine did not answer within {START_SECONDS:.0f} s:\n{self.tail()}")
+
+    def _require_whole_state(self, folder: EngineFolder) -> None:
+        """The engine goes on without what it cannot read, and would overwrite it when it stops. Not with our data."""
+        failures = self._log_lines(FAILED_TO_LOAD)
+        if failures:
+            raise EngineError(
+                "the local engine cannot read the state of its last run:\n"
+                + "\n".join(failures)
+                + f"\nNothing was changed. Move {folder.path} away to keep it, or start with FRESH=1 to forget it."
+            )
+
+    def _log_lines(self, signs: tuple[str, ...]) -> list[str]:
+        lines = self._log.read_text(errors="replace").splitlines()
+        return [line for line in lines if any(sign in line for sign in signs)]
 
 
 def _answers(url: str) -> bool:

@@ -191,7 +191,7 @@ def _create(environment: Environment, say: Say) -> None:
                 f"{sys.executable} comes without the standard module {module!r}, which makes virtual environments.\n"
                 f"Install it (Debian and Ubuntu: apt install python{version}-venv) and run the command again."
             )
-    say(f"creating {environment.folder.relative_to(ROOT)} with Python {sys.version.split()[0]}")
+    say(f"creating {environment.folder.name} with Python {sys.version.split()[0]}")
     made = subprocess.run(
         [sys.executable, "-m", "venv", "--clear", str(environment.folder)],
         check=False,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from infra.local.engine import STOP_SECONDS
 from infra.local.environments import CACHE
 
 VARIABLE = "TURNLOG_HOME"
@@ -38,6 +39,11 @@ class Home:
         return self.path / "local.json"
 
     @property
+    def header_file(self) -> Path:
+        """The development token as an HTTP header, for `curl -H @file`; there while the stack runs."""
+        return self.path / "authorization.header"
+
+    @property
     def state(self) -> Path:
         """Table, objects and deployed stacks, as the engine keeps them."""
         return self.path / "state"
@@ -60,11 +66,22 @@ class Home:
             return None
         return content if isinstance(content, dict) else None
 
-    @contextmanager
-    def only_one(self, patience: float = 5.0) -> Iterator[None]:
-        """Be the one process that runs this stack. The system lifts the lock when the process ends, however it does.
+    def write_ready(self, content: Mapping[str, Any]) -> None:
+        """Say that the stack runs. Both files are readable by their owner only, and `local.json` comes last."""
+        write_private(self.header_file, f"Authorization: Bearer {content['token']}\n")
+        write_private(self.ready_file, json.dumps(content, indent=2) + "\n")
 
-        A run that is just ending is given `patience` seconds.
+    def forget_ready(self) -> None:
+        """Take back what `write_ready` said."""
+        self.header_file.unlink(missing_ok=True)
+        self.ready_file.unlink(missing_ok=True)
+
+    @contextmanager
+    def only_one(self, patience: float = STOP_SECONDS) -> Iterator[int]:
+        """Be the one process that runs this stack; answers the descriptor of the lock.
+
+        The system lifts the lock when every process that has the descriptor is gone, however they end. A run that
+        is just ending is given `patience` seconds.
 
         Raises:
             AlreadyRunningError: another process runs it.
@@ -77,15 +94,26 @@ class Home:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
-                    if self.read_ready_file() is not None or time.monotonic() > deadline:
+                    if self._says_that_it_runs() or time.monotonic() > deadline:
                         raise AlreadyRunningError(self._where_it_runs()) from None
                     time.sleep(0.1)
-            yield
+            yield lock.fileno()
+
+    def _says_that_it_runs(self) -> bool:
+        """Whether `local.json` names a living process. After kill -9 it does not, and the engine is still saving."""
+        ready = self.read_ready_file()
+        try:
+            os.kill(int((ready or {}).get("pid", 0)), 0)
+        except (ProcessLookupError, ValueError, TypeError):
+            return False
+        except PermissionError:
+            return True
+        return ready is not None
 
     def _where_it_runs(self) -> str:
         ready = self.read_ready_file()
         if ready is None:
-            return f"another make run is starting with the data in {self.path}; wait for it, or stop it"
+            return f"another make run is starting or ending with the data in {self.path}; wait for it, or stop it"
         return (
             f"make run is already running: {ready.get('url')} (process {ready.get('pid')}).\n"
             f"Stop it with Ctrl-C in its terminal or with: kill {ready.get('pid')}"

@@ -4,7 +4,6 @@ Order matters. The engine stops, and so saves, before `local.json` goes; whoever
 start again at once and finds everything.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -25,7 +24,7 @@ from infra.local import deployment, environments, gaps
 from infra.local.assembly import SynthesisError, synthesise
 from infra.local.deployment import DeploymentError, Resources, Target
 from infra.local.engine import Engine, EngineError, EngineFolder, free_port
-from infra.local.home import AlreadyRunningError, Home, write_private
+from infra.local.home import AlreadyRunningError, Home
 from infra.local.issuer import AUDIENCE, TENANT, USER, Issuer, NoIssuerError
 from infra.local.ports import PortError, is_free, port_number, require_free
 from infra.local.progress import Progress
@@ -77,8 +76,8 @@ def main() -> int:
     progress = Progress(float(os.environ.pop("TURNLOG_STARTED", time.time())))
     try:
         order = Order.read()
-        with order.home.only_one():
-            return _run(order, progress)
+        with order.home.only_one() as lock:
+            return _run(order, lock, progress)
     except Interrupted:
         return 0
     except EXPECTED as error:
@@ -93,7 +92,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise Interrupted
 
 
-def _run(order: Order, progress: Progress) -> int:
+def _run(order: Order, lock: int, progress: Progress) -> int:
     _forget_dead_run(order.home, progress)
     require_free(order.port)
     if order.fresh:
@@ -102,12 +101,12 @@ def _run(order: Order, progress: Progress) -> int:
     with ExitStack() as stack:
         issuer = stack.enter_context(_serving_issuer(order.home, progress))
         assembly = synthesise(order.home.assembly, _context(issuer), progress.say)
-        engine = stack.enter_context(_running_engine(order, progress))
+        engine = stack.enter_context(_running_engine(order, lock, progress))
         target = Target(engine.url)
         resources = deployment.deploy(assembly, target, progress.say)
         gaps.enable_expiry(target, resources.the_only("AWS::DynamoDB::Table"))
         ready = _ready(engine, resources, issuer)
-        _wait_for_answer(ready["url"] + "/v1/health", engine)
+        _expect_answer(ready["url"] + "/v1/health", engine)
         _announce(order.home, ready, progress)
         return _watch(engine)
 
@@ -117,7 +116,7 @@ def _forget_dead_run(home: Home, progress: Progress) -> None:
     left_over = home.read_ready_file()
     if left_over is not None:
         progress.say(f"process {left_over.get('pid')} ended without cleaning up; removing its {home.ready_file.name}")
-    home.ready_file.unlink(missing_ok=True)
+    home.forget_ready()
 
 
 @contextmanager
@@ -135,17 +134,19 @@ def _serving_issuer(home: Home, progress: Progress) -> Iterator[Issuer]:
 
 
 @contextmanager
-def _running_engine(order: Order, progress: Progress) -> Iterator[Engine]:
+def _running_engine(order: Order, lock: int, progress: Progress) -> Iterator[Engine]:
     progress.say("starting the local engine")
     folder = EngineFolder(order.home.state, persistent=True)
-    engine = Engine.start(environments.ENGINE.python, folder, order.port)
+    engine = Engine.start(environments.ENGINE.python, folder, order.port, [lock])
     try:
         yield engine
     finally:
         if engine.ended() is None:
             progress.say("stopping: the local engine saves its state")
         engine.stop()
-        order.home.ready_file.unlink(missing_ok=True)
+        order.home.forget_ready()
+        for failure in engine.failures_to_save():
+            print(f"error: {failure}", file=sys.stderr)
 
 
 def _context(issuer: Issuer) -> Mapping[str, Any]:
@@ -175,42 +176,42 @@ def _ready(engine: Engine, resources: Resources, issuer: Issuer) -> dict[str, An
     }
 
 
-def _wait_for_answer(url: str, engine: Engine) -> None:
-    """Call the API until it answers: the first call starts the function, and shows that it can start.
+def _expect_answer(url: str, engine: Engine) -> None:
+    """Call the API once: that starts the function, and shows before the user does that it can start.
 
     Raises:
-        DeploymentError: it does not answer 200 within a minute.
+        DeploymentError: it does not answer 200, three times in a row.
     """
+    # No proxy is ever asked for a loopback address, whatever the shell says.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    deadline = time.monotonic() + FIRST_ANSWER_SECONDS
-    while True:
+    answer = ""
+    for _ in range(3):
         try:
             with opener.open(url, timeout=FIRST_ANSWER_SECONDS):
                 return
         except urllib.error.HTTPError as error:
-            answer = f"{error.code} {error.read().decode(errors='replace')[:4000]}"
+            answer = f"{error.code} {error.read().decode(errors='replace')[:2000]}"
         except OSError as error:
             answer = str(error)
-        if engine.ended() is not None or time.monotonic() > deadline:
-            raise DeploymentError(f"the API does not work: GET {url} answers\n{answer}\n{engine.tail()}")
-        time.sleep(0.5)
+        time.sleep(1)
+    raise DeploymentError(f"the API does not work: GET {url} answers\n{answer}\nThe engine's log says\n{engine.tail()}")
 
 
 def _announce(home: Home, ready: Mapping[str, Any], progress: Progress) -> None:
-    write_private(home.ready_file, json.dumps(ready, indent=2) + "\n")
-    seconds = progress.elapsed
+    home.write_ready(ready)
+    # Commands name a file instead of the token: what stands on a command line is there for every user to see.
     print(
         f"""
-Turnlog is ready after {seconds:.0f} s; Ctrl-C stops it.
+Turnlog is ready after {progress.elapsed:.0f} s; Ctrl-C stops it.
 
   URL    {ready["url"]}
   token  {ready["token"]}
-         (tenant {ready["tenant"]}, user {ready["user"]}; another one: make token TENANT=acme USER=bob)
+         tenant {ready["tenant"]}, user {ready["user"]}; another one: make token TENANT=acme USER=bob
 
 Try it in a second terminal:
 
-  URL=$(python3 -c 'import json; print(json.load(open("{_shown(home.ready_file)}"))["url"])')
-  AUTH="Authorization: Bearer $(python3 -c 'import json; print(json.load(open("{_shown(home.ready_file)}"))["token"])')"
+  URL='{ready["url"]}'
+  AUTH=@{_shown(home.header_file)}
   curl -s "$URL/v1/health"
   curl -s "$URL/v1/sessions" -H "$AUTH" -H 'Content-Type: application/json' -d '{{"id": "first"}}'
   curl -s "$URL/v1/sessions/first/events" -H "$AUTH" -H 'Content-Type: application/json' \\
