@@ -9,16 +9,16 @@ import platform as host
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, cast
 
 Stage = Literal["cloud", "local"]
 
-CLOUD_ISSUER = r"https://(?:[A-Za-z0-9-]+\.)+(?!localhost(?:[:/]|$))[A-Za-z][A-Za-z0-9-]*(?::443)?(?:/[!-~]*)?"
-"""An issuer that a cloud deploy accepts: https, and a host name with a dot that does not end in
-``localhost``. No loopback name or IP address matches, so that a laptop's issuer cannot get in.
-Also the pattern of the template's ``Issuer`` parameter, hence the subset that Java, Python and
-JavaScript share."""
+CLOUD_ISSUER = r"https://(?:[a-z0-9-]+\.)+(?!localhost(?:[:/]|$))[a-z][a-z0-9-]*(?::443)?(?:/[!-~]*)?"
+"""An issuer that a cloud deploy accepts: https, and a host name in small letters, with a dot, that
+does not end in ``localhost``. No loopback name or IP address matches, so that a laptop's issuer
+cannot get in. Also the pattern of the template's ``Issuer`` parameter, hence only what Java and
+Python read alike."""
 
 LOCAL_ISSUER = r"http://127\.0\.0\.1:\d{1,5}(?:/[!-~]*)?"
 """The issuer of the local stage: the loopback interface and nothing else."""
@@ -27,12 +27,21 @@ CLOUD_PYTHON = "3.13"
 LAMBDA_PYTHONS = (11, 14)
 """The lowest and highest minor version that we support and that Lambda has a runtime for."""
 
+MAX_TIMEOUT_SECONDS = 29
+"""Just below the 30 s after which an HTTP API gives up on its integration."""
+
+MIN_TIMEOUT_SECONDS = 15
+"""An append may fight for its slot for 10 s (DESIGN 4, append), after a cold start."""
+
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOG_RETENTION_DAYS = (1, 7, 14, 30, 90, 180, 365)
 """A choice from what CloudWatch Logs knows."""
 
 MIN_TTL_SECONDS = 60
 """The shortest TTL over HTTP (DESIGN 4, end of life)."""
+
+MAX_TTL_SECONDS = 100 * 31_557_600
+"""The longest TTL over HTTP: 100 years of 365.25 days. The function refuses to start beyond."""
 
 
 class SettingsError(ValueError):
@@ -99,8 +108,7 @@ class Settings:
     log_retention_days: int = 30
     noncurrent_days: int = 7
     memory_mb: int = 1024
-    timeout_seconds: int = field(default=29, init=False)
-    """Just below the 30 s after which an HTTP API gives up on its integration."""
+    timeout_seconds: int = MAX_TIMEOUT_SECONDS
     public_rate: int = 50
     """Requests a second, and twice that in a burst, on each route that needs no token."""
 
@@ -112,10 +120,13 @@ class Settings:
         _require(bool(self.tenant_claim), "tenant_claim", "the name of a claim")
         _require(bool(self.user_claim), "user_claim", "the name of a claim")
         _require(self.memory_mb >= 512, "memory_mb", "512 or more")
+        in_time = MIN_TIMEOUT_SECONDS <= self.timeout_seconds <= MAX_TIMEOUT_SECONDS
+        _require(in_time, "timeout_seconds", f"from {MIN_TIMEOUT_SECONDS} to {MAX_TIMEOUT_SECONDS}")
         _require(self.noncurrent_days >= 1, "noncurrent_days", "1 or more")
         _require(self.public_rate >= 1, "public_rate", "1 or more")
         ttl = self.default_ttl_seconds
-        _require(ttl is None or ttl >= MIN_TTL_SECONDS, "default_ttl_seconds", f"{MIN_TTL_SECONDS} or more")
+        in_range = ttl is None or MIN_TTL_SECONDS <= ttl <= MAX_TTL_SECONDS
+        _require(in_range, "default_ttl_seconds", f"from {MIN_TTL_SECONDS} to {MAX_TTL_SECONDS}")
 
     def _check_issuer(self) -> None:
         if bool(self.issuer) != bool(self.audience):
@@ -170,6 +181,7 @@ class Settings:
             log_retention_days=_number(context, "log_retention_days", cls.log_retention_days),
             noncurrent_days=_number(context, "noncurrent_days", cls.noncurrent_days),
             memory_mb=_number(context, "memory_mb", cls.memory_mb),
+            timeout_seconds=_number(context, "timeout_seconds", cls.timeout_seconds),
             public_rate=_number(context, "public_rate", cls.public_rate),
         )
 
@@ -214,7 +226,7 @@ def _flag(context: Mapping[str, object], name: str, default: bool) -> bool:
 
 def _number(context: Mapping[str, object], name: str, default: int) -> int:
     value = context.get(name, default)
-    if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value):
+    if isinstance(value, str) and re.fullmatch(r"\d{1,10}", value):
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
