@@ -274,7 +274,7 @@ def get_event(session_id: str, event_id: str) -> Call[SessionEvent]:
     reader = answers.event_of(session_id)
     return Call(
         "GET",
-        f"{_session_path(session_id)}/events/{_part(_EVENT_ID, event_id, 'event_id')}",
+        f"{_session_path(session_id)}/events/{_part(_EVENT_ID, event_id, 'eid')}",
         lambda answer: answers.parsed(answer, reader),
         Subject(session_id, event_id),
     )
@@ -295,12 +295,12 @@ def checked_session_id(session_id: str) -> str:
     Raises:
         InvalidRequest: it can't.
     """
-    _part(_SESSION_ID, session_id, "session_id")
+    _part(_SESSION_ID, session_id, "sid")
     return session_id
 
 
 def _session_path(session_id: str) -> str:
-    return f"/v1/sessions/{_part(_SESSION_ID, session_id, 'session_id')}"
+    return f"/v1/sessions/{_part(_SESSION_ID, session_id, 'sid')}"
 
 
 def _part(grammar: re.Pattern[str], value: str, name: str) -> str:

@@ -16,7 +16,7 @@ from ..domain.ports import ListOrder, Order
 from . import _calls as calls
 from ._answers import Answer
 from ._calls import Call
-from ._http import answer_of, checked_url, lost, request_of
+from ._http import answer_of, checked_token, checked_url, lost, request_of
 from ._models import Page, SessionSummary
 from ._pager import Pager
 from ._retry import Attempts, Done, Lost, RetryPolicy
@@ -74,6 +74,8 @@ class Client:
     ) -> None:
         if token is not None and token_provider is not None:
             raise ValueError("give token or token_provider, not both")
+        if token is not None:
+            checked_token(token)
         if max_attempts < 1:
             raise ValueError(f"max_attempts must be at least 1, not {max_attempts}")
         self._url = checked_url(url)
@@ -96,6 +98,8 @@ class Client:
         except FileNotFoundError as missing:
             missing.add_note("`make run` writes this file and removes it when it ends. Is it running?")
             raise
+        except json.JSONDecodeError:
+            local = None
         if not isinstance(local, dict) or not all(isinstance(local.get(key), str) for key in ("url", "token")):
             raise ValueError(f"{path} does not hold url and token; start `make run` again")
         if options.get("transport") is None:

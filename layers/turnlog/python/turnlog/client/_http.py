@@ -35,18 +35,27 @@ def checked_url(url: str) -> str:
     return url.rstrip("/")
 
 
+def checked_token(token: str) -> str:
+    """The token, if a header can hold it. httpx would repeat the whole header, token included, in
+    its own error.
+
+    Raises:
+        ValueError: it can't.
+    """
+    if not is_header_value(token):
+        raise ValueError("the token is empty, or has blanks around it or characters that no token has")
+    return token
+
+
 def request_of(base: str, call: Call[Any], token: str | None) -> dict[str, Any]:
     """The arguments of ``httpx.Client.request``.
 
     Raises:
-        ValueError: the token cannot stand in a header (it is not repeated in the message).
+        ValueError: the token cannot stand in a header.
     """
     headers = {**_HEADERS, **call.headers}
     if token is not None:
-        # httpx would name the whole header, token included, in its own error.
-        if not is_header_value(token):
-            raise ValueError("the token is empty, or holds blanks around it or characters that no token has")
-        headers["Authorization"] = f"Bearer {token}"
+        headers["Authorization"] = f"Bearer {checked_token(token)}"
     content = None
     if call.body is not None:
         headers["Content-Type"] = "application/json"
@@ -69,8 +78,8 @@ def lost(error: httpx.RequestError, url: str) -> Lost:
     """An attempt that httpx gave up: what to raise, and whether the server may have seen it."""
     reason = str(error) or type(error).__name__
     failure: ClientError
-    if isinstance(error, httpx.DecodingError):
-        failure, reached, retry = UnexpectedResponse(f"The answer cannot be decoded: {reason}"), True, False
+    if isinstance(error, (httpx.DecodingError, httpx.TooManyRedirects)):
+        failure, reached, retry = UnexpectedResponse(f"The answer cannot be read: {reason}"), True, False
     elif isinstance(error, httpx.TimeoutException):
         failure, reached, retry = TimedOut(f"No answer from {url} in time: {reason}"), True, True
     else:

@@ -84,11 +84,11 @@ class Attempts(Generic[T]):
         """
         self._made += 1
         if isinstance(outcome, Answer) and 200 <= outcome.status < 300:
-            return Done(self._call.read(outcome))
+            return self._read(outcome)
         failure = outcome if isinstance(outcome, Lost) else self._refused(outcome)
         if self._call.gone_is_done and self._maybe_done and isinstance(failure.error, SessionNotFound):
             assert isinstance(outcome, Answer)
-            return Done(self._call.read(outcome))
+            return self._read(outcome)
         pause = self._pause(failure.error) if failure.retry else None
         if pause is None:
             raise self._final(failure.error)
@@ -103,6 +103,12 @@ class Attempts(Generic[T]):
             pause,
         )
         return Pause(pause)
+
+    def _read(self, answer: Answer) -> Done[T]:
+        try:
+            return Done(self._call.read(answer))
+        except UnexpectedResponse as error:
+            raise self._final(error) from None
 
     def _refused(self, answer: Answer) -> Lost:
         error = refusal(answer, self._call.subject)
