@@ -25,7 +25,7 @@ _MESSAGES: Final = {
     "int_type": "must be a whole number",
     "bool_type": "must be true or false",
     "string_type": "must be a string",
-    "tuple_type": "must be a list",
+    "list_type": "must be a list",
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
     "dict_type": "must be an object",

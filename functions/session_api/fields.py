@@ -98,7 +98,7 @@ def _located(make: Callable[[], T]) -> T:
         raise refusal(found.detail, pointer=found.pointer) from None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Checked:
     """Marks a field whose value one function checks and converts, and how OpenAPI describes it.
 

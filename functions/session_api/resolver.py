@@ -33,14 +33,12 @@ class Resolver:
         for route in ROUTES:
             self._app.route(route.rule, method=route.method)(self._endpoint(route))
         self._app.not_found(lambda _: self._respond(NO_ROUTE, {}, self._refuse))
+        self._resolve = logger.inject_lambda_context(self._app.resolve, clear_state=True)
 
     def __call__(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         """Answer one HTTP API event (payload format 2.0)."""
-        return self._resolve(event, context)
-
-    @logger.inject_lambda_context(clear_state=True)
-    def _resolve(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-        return self._app.resolve(event, context)
+        answer: dict[str, Any] = self._resolve(event, context)
+        return answer
 
     def _endpoint(self, route: Route) -> Callable[[], Response[Any]]:
         def endpoint() -> Response[Any]:

@@ -45,7 +45,7 @@ class AnyOfTrigger(Body):
     """Fires when one of its triggers does."""
 
     type: Literal["any_of"]
-    triggers: Annotated[tuple[Trigger, ...], Field(min_length=1, max_length=10, strict=False)]
+    triggers: Annotated[list[Trigger], Field(min_length=1, max_length=10)]
 
 
 Trigger = Annotated[TurnCountTrigger | TokenCountTrigger | AnyOfTrigger, Field(discriminator="type")]
@@ -161,5 +161,5 @@ class EventBody(Body):
 class AppendBody(Body):
     """A batch, appended whole or not at all, in its order."""
 
-    events: Annotated[tuple[EventBody, ...], Field(min_length=1, max_length=BATCH, strict=False)]
+    events: Annotated[list[EventBody], Field(min_length=1, max_length=BATCH)]
     create_if_missing: bool = False
