@@ -123,7 +123,7 @@ class FakeApi:
             return _problem(error)
 
     def _route(self, request: httpx.Request) -> httpx.Response:
-        path = re.fullmatch(r"/prefix/v1/sessions(?:/([^/]+)(/events(?:/([^/]+))?)?)?", request.url.path)
+        path = re.fullmatch(r"(?:/prefix)?/v1/sessions(?:/([^/]+)(/events(?:/([^/]+))?)?)?", request.url.path)
         if path is None:
             return httpx.Response(404, json={"message": "Not Found"})
         session_id, events, event_id = path.groups()

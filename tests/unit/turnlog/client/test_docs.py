@@ -1,0 +1,46 @@
+"""The guide can't lie: its snippets run, one after the other, against a server that stores."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import pytest
+
+from tests.support.fake_api import TOKEN, URL, FakeApi
+from turnlog.client import Client
+
+GUIDE = Path(__file__).parents[4] / "docs" / "client.md"
+SNIPPETS = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def test_the_snippets_of_the_guide_run(
+    api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a folder where `make run` has left its file."""
+    (tmp_path / ".turnlog").mkdir()
+    (tmp_path / ".turnlog" / "local.json").write_text(json.dumps({"url": URL, "token": TOKEN}))
+    monkeypatch.chdir(tmp_path)
+    server = httpx.MockTransport(api)
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: server.handle_request(request))
+    names: dict[str, object] = {"my_tokens": SimpleNamespace(current=lambda: TOKEN)}
+
+    for snippet in SNIPPETS:
+        exec(compile(snippet, str(GUIDE), "exec"), names)
+
+    printed = capsys.readouterr().out
+    assert "1 user What is a turn?\n2 assistant A question and its answer.\n" in printed
+    assert "0 None Refund\n" in printed
+    assert "/events/0/message/role must be one of" in printed
+    assert 256 == len(api.log("support-42"))
+    client = names["client"]
+    assert isinstance(client, Client)
+    client.close()
+
+
+def test_the_guide_has_snippets() -> None:
+    """So that the test above tests something."""
+    assert len(SNIPPETS) >= 8
