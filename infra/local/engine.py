@@ -26,7 +26,8 @@ START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 
 
-# The engine's own words, in ministack.core.persistence and ministack.app; a test holds them against its behaviour.
+# The engine's own words in its log; tests hold them against its behaviour.
+READY = ("services available on port",)
 FAILED_TO_LOAD = ("Persistence: failed to load", "Failed to restore persisted state", "refusing to load")
 FAILED_TO_SAVE = ("Persistence: failed to save", "Persistence: error getting state")
 
@@ -172,7 +173,8 @@ class Engine:
             status = self._process.poll()
             if status is not None:
                 raise EngineError(f"the local engine ended with status {status} while starting:\n{self.tail()}")
-            if _answers(self.url + HEALTH):
+            # An answer alone could come from another engine that has the port.
+            if self._log_lines(READY) and _answers(self.url + HEALTH):
                 return
             time.sleep(0.05)
         raise EngineError(f"the local engine did not answer within {START_SECONDS:.0f} s:\n{self.tail()}")
