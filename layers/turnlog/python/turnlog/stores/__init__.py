@@ -1,1 +1,1 @@
-"""Adapters of the session repository port."""
+"""Session repositories, one per store."""

@@ -216,9 +216,10 @@ class Head:
 
 
 def record_attributes(record: Session) -> Item:
-    """A record's part of the head. ``expires`` is the TTL attribute, in whole seconds and never
+    """A record's part of the head. (``created`` is an index key of the list, and of another type.)
+    ``expires`` is the TTL attribute, in whole seconds and never
     early; ``xat`` is the exact instant, which every condition compares."""
-    item: Item = {"user": record.user_id, "created": record.created_at.ns}
+    item: Item = {"user": record.user_id, "born": record.created_at.ns}
     if record.expires_at is not None:
         item |= {"expires": -(-record.expires_at.ns // NS), "xat": record.expires_at.ns}
     if record.metadata.raw != EMPTY.raw:
@@ -239,7 +240,7 @@ def _record(item: Item, session_id: str) -> Session:
     return Session(
         id=session_id,
         user_id=str(item["user"]),
-        created_at=Instant.of_ns(cast("int", item["created"])),
+        created_at=Instant.of_ns(cast("int", item["born"])),
         expires_at=Instant.of_ns(cast("int", item["xat"])) if "xat" in item else None,
         metadata=JsonObject(str(item["meta"])) if "meta" in item else EMPTY,
         compaction=JsonObject(str(item["policy"])) if "policy" in item else None,
