@@ -119,7 +119,7 @@ class Issuer:
         documents = {path: json.dumps(document).encode() for path, document in self.documents().items()}
         with ThreadingHTTPServer((HOST, self.port), _handler(documents)) as server:
             server.daemon_threads = True
-            thread = threading.Thread(target=server.serve_forever, name="issuer", daemon=True)
+            thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="issuer", daemon=True)
             thread.start()
             try:
                 yield

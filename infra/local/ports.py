@@ -19,7 +19,7 @@ def port_number(text: str) -> int:
     Raises:
         PortError: it is something else.
     """
-    if not re.fullmatch(r"\d{1,5}", text) or not 1 <= int(text) <= 65535:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
         raise PortError(f"PORT must be a number from 1 to 65535, not {text!r}")
     return int(text)
 
