@@ -10,8 +10,13 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from botocore.config import Config
+
 from ...domain.instant import Instant
 from ...domain.ports import TokenCounter
+from .aws import DynamoDBRim
+from .blobs import S3BlobStore
+from .idblocks import IdBlocks
 from .pacing import Pacing
 from .repository import DynamoDBSessionRepository
 
@@ -52,13 +57,9 @@ def connect(
         pacing: waits and deadlines, for tests.
         clock: where ends of lives take their time from.
     """
-    from .aws import DynamoDBRim
-    from .blobs import S3BlobStore
-    from .idblocks import IdBlocks
 
     def make(service: str) -> Any:
-        import boto3
-        from botocore.config import Config
+        import boto3  # noqa: PLC0415  (a caller with clients of its own never needs it)
 
         config = Config(
             connect_timeout=CONNECT_TIMEOUT_SECONDS,

@@ -155,6 +155,7 @@ class DynamoDBRim:
         consistent: bool = True,
         start: Key | None = None,
     ) -> Page:
+        """One Query request."""
         arguments: dict[str, Any] = {
             "TableName": self._table,
             "KeyConditionExpression": "pk = :p AND sk BETWEEN :l AND :h",
@@ -171,11 +172,13 @@ class DynamoDBRim:
         return Page([from_wire(i) for i in answer["Items"]], (last["pk"]["S"], last["sk"]["S"]) if last else None)
 
     def get(self, key: Key, *, consistent: bool = True) -> Item | None:
+        """One GetItem request."""
         answer = self._call("get_item", TableName=self._table, Key=_key(key), ConsistentRead=consistent)
         found = answer.get("Item")
         return from_wire(found) if found else None
 
     def batch_get(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
+        """BatchGetItem requests, until nothing is left unprocessed."""
         out: dict[Key, Item] = {}
         pending = list(dict.fromkeys(keys))
         fruitless = 0
@@ -193,21 +196,26 @@ class DynamoDBRim:
         return out
 
     def put(self, put: Put) -> None:
+        """One PutItem request."""
         self._call("put_item", **self._put(put))
 
     def update(self, update: Update) -> Item:
+        """One UpdateItem request."""
         answer = self._call("update_item", **self._update(update), ReturnValues="ALL_NEW")
         return from_wire(answer["Attributes"])
 
     def delete(self, delete: Delete) -> None:
+        """One DeleteItem request."""
         self._call("delete_item", **self._delete(delete))
 
     def transact(self, writes: Sequence[Write]) -> None:
+        """One TransactWriteItems request; the SDK gives it a token, so its own retries are safe."""
         self._call("transact_write_items", TransactItems=[self._write(w) for w in writes])
 
     def query_index(
         self, index: str, gpk: str, *, descending: bool, limit: int, start: IndexPlace | None = None
     ) -> IndexPage:
+        """One Query request of an index."""
         sort = index.removeprefix("by_")
         arguments: dict[str, Any] = {
             "TableName": self._table,
@@ -224,6 +232,7 @@ class DynamoDBRim:
         return IndexPage([_place(i, sort) for i in answer["Items"]], _place(last, sort) if last else None)
 
     def scan_heads(self, pk_prefix: str, expired_before_ns: int) -> list[Item]:
+        """Scan requests over the whole table."""
         return list(self._scan(pk_prefix, expired_before_ns))
 
     def _scan(self, pk_prefix: str, before: int) -> Iterator[Item]:

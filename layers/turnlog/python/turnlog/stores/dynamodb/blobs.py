@@ -64,6 +64,7 @@ class S3BlobStore:
         return self._made
 
     def put(self, key: str, data: bytes) -> Blob:
+        """One PutObject request."""
         try:
             self._client.put_object(Bucket=self._bucket, Key=key, Body=data)
         except (ClientError, BotoCoreError) as error:
@@ -71,6 +72,7 @@ class S3BlobStore:
         return describe(key, data)
 
     def get(self, blob: Blob) -> bytes:
+        """One GetObject request."""
         try:
             data = self._client.get_object(Bucket=self._bucket, Key=blob.key)["Body"].read()
         except (ClientError, BotoCoreError) as error:

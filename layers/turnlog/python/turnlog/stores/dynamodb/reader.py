@@ -32,7 +32,9 @@ SCATTERED: Final = 4
 class Candidates(Protocol):
     """Something that suggests where an id may stand."""
 
-    def candidates(self, event_id: str) -> list[int]: ...
+    def candidates(self, event_id: str) -> list[int]:
+        """Seqs whose event may have this id, oldest first."""
+        ...
 
 
 class Reader:
