@@ -36,6 +36,7 @@ lint: ## check style, types, import contracts, lock files and the OpenAPI docume
 	@$(EXEC) mypy
 	@$(EXEC) lint-imports --no-cache
 	@$(EXEC) python .ci/locks.py check
+	@$(EXEC) python -m session_api.openapi | cmp - docs/openapi.json || { echo "run make openapi"; exit 1; }
 
 format: ## lay the code out and apply safe fixes
 	@$(EXEC) ruff check --fix-only .
@@ -48,7 +49,7 @@ synth: ## write the CloudFormation templates to cdk.out/
 	@$(BOOTSTRAP) synth
 
 openapi: ## write the OpenAPI document from the models and routes
-	@$(EXEC) python -m session_api.openapi
+	@$(EXEC) python -m session_api.openapi --write
 
 lock: ## resolve the dependencies anew and write the lock files
 	@$(EXEC) python .ci/locks.py write

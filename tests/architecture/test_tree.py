@@ -18,7 +18,7 @@ TOP_LEVEL = {
 # Whose machine, and which mirror, is nobody else's business; and either would break on another machine.
 MACHINE_PATH = re.compile(r"(?<![\w.\-/}])/(?:root|work|workspace|home/[a-z]\w*|Users/[A-Za-z]\w*)/")
 REGISTRY = re.compile(
-    r"(?:https?:)?//[^\s\"'<>)]*(?:/simple\b|pypi\.org|pythonhosted|registry\.npmjs|artifactory|nexus|devpi)",
+    r"(?:https?:)?//(?![\w.-]+\.example\b)[^\s\"'<>)]*(?:/simple\b|pypi\.org|pythonhosted|registry\.npmjs|artifactory|nexus|devpi)",
     re.IGNORECASE,
 )
 
@@ -57,7 +57,7 @@ def test_no_file_names_a_machine_or_a_registry(pattern: re.Pattern[str]) -> None
     [
         (MACHINE_PATH, "cd /" + "root/checkout"),
         (MACHINE_PATH, '"/' + 'home/ann/x"'),
-        (REGISTRY, "--index-url https://mirror.example/" + "simple"),
+        (REGISTRY, "--index-url https://mirror.internal/" + "simple"),
     ],
 )
 def test_the_patterns_above_find_what_they_are_for(pattern: re.Pattern[str], text: str) -> None:

@@ -1,4 +1,4 @@
-"""`make run` from the outside. One stack serves the whole file; the tests of its life cycle stop and start it."""
+"""`make run` from the outside; the tests of its life cycle stop and start the stack that conftest.py keeps."""
 
 import hmac
 import json
@@ -27,23 +27,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("local-stack")]
 
 PROC = Path("/proc")
 NEEDS_PROC = pytest.mark.skipif(not (PROC / "self").exists(), reason="reads Linux's /proc")
-
-
-@pytest.fixture(scope="module")
-def one_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
-    stack = LocalStack(tmp_path_factory.mktemp("local-stack"))
-    try:
-        yield stack
-    finally:
-        stack.stop()
-
-
-@pytest.fixture
-def stack(one_stack: LocalStack) -> LocalStack:
-    """The stack, running, whatever the test before did to it."""
-    if not one_stack.is_running:
-        one_stack.start()
-    return one_stack
 
 
 def exists(stack: LocalStack, session: str) -> bool:

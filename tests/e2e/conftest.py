@@ -1,0 +1,24 @@
+"""One stack for all end-to-end tests: a start takes half a minute."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.stack import LocalStack
+
+
+@pytest.fixture(scope="session")
+def one_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    stack = LocalStack(tmp_path_factory.mktemp("local-stack"))
+    try:
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.fixture
+def stack(one_stack: LocalStack) -> LocalStack:
+    """The stack, running, whatever the test before did to it."""
+    if not one_stack.is_running:
+        one_stack.start()
+    return one_stack
