@@ -29,7 +29,7 @@ class Resolver:
 
     def __init__(self, dependencies: Callable[[], Dependencies]) -> None:
         self._dependencies = dependencies
-        self._app = APIGatewayHttpResolver()
+        self._app = APIGatewayHttpResolver(serializer=_ready)
         for route in ROUTES:
             self._app.route(route.rule, method=route.method)(self._endpoint(route))
         self._app.not_found(lambda _: self._respond(NO_ROUTE, {}, self._refuse))
@@ -76,3 +76,8 @@ class Resolver:
         if allowed:
             raise MethodNotAllowed(event.http_method, allowed)
         raise RouteNotFound("There is nothing at this path.")
+
+
+def _ready(body: Any) -> Any:
+    """Bodies are JSON already. Powertools would serialise bytes before it turns them into base64."""
+    return body
