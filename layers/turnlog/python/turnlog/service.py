@@ -349,8 +349,10 @@ class _Listing:
         )
 
     def _hint(self, events: int) -> int | None:
-        """Only an unfiltered read knows how much of the log it will use."""
-        return events + 1 if self._filter.without_window() == EventFilter() else None
+        """Only an unfiltered read knows how much of the log it will use (a walk skips what is archived)."""
+        criteria = self._filter.without_window()
+        unfiltered = criteria in (EventFilter(), EventFilter.active())
+        return events + 1 if unfiltered else None
 
     def _seek(self, cursor: EventCursor) -> EventPage:
         """The newest ``need`` matches, found by walking back; answered oldest first."""
