@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "# made by make lock from inputs "
@@ -43,8 +46,8 @@ class Lock:
         """A digest of everything that decides what the lock contains, versions on the index aside."""
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         if self.extra:
-            names = ("dependencies", "optional-dependencies", "requires-python")
-            inputs = json.dumps([self.extra, {name: project[name] for name in names}], sort_keys=True)
+            wanted = constraints(project, self.extra)
+            inputs = json.dumps([project["requires-python"], sorted({*project["dependencies"], *wanted})])
         else:
             inputs = self.source.read_text()
         return hashlib.sha256(f"{' '.join(COMPILE)}\n{inputs}".encode()).hexdigest()[:32]
@@ -60,6 +63,15 @@ class Lock:
             [*COMPILE, "--upgrade", *extra, self.source.name], cwd=ROOT, check=True, capture_output=True, text=True
         )
         self.path.write_text(f"{PREFIX}{self.digest()}\n{made.stdout}")
+
+
+def constraints(project: Mapping[str, Any], extra: str) -> list[str]:
+    """What an extra asks for, through the extras that it names in turn."""
+    found: list[str] = []
+    for line in project["optional-dependencies"][extra]:
+        own = re.fullmatch(rf"{project['name']}\[(.+)\]", line)
+        found += [part for name in own[1].split(",") for part in constraints(project, name)] if own else [line]
+    return found
 
 
 LOCKS = (Lock("dev", extra="dev"), Lock("lambda", extra="lambda"), Lock("engine"), Lock("node"))

@@ -136,6 +136,10 @@ def http_event(
     return event
 
 
+Pages = list[list[Any]]
+"""The data of page after page."""
+
+
 class Api:
     """The function over a memory store, called as one user of one tenant."""
 
@@ -211,7 +215,7 @@ class Api:
         """List events."""
         return self.call("GET", f"/v1/sessions/{sid}/events", query=query)
 
-    def pages(self, sid: str = "s", **query: Any) -> list[list[Any]]:
+    def pages(self, sid: str = "s", **query: Any) -> Pages:
         """Every page of a listing."""
         pages = []
         while True:
