@@ -161,7 +161,7 @@ def test_a_python_without_ensurepip_gets_advice(environment: Environment, monkey
 
 
 def test_what_pip_says_is_shown_when_it_fails(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="(?s)could not install.*no-such-file"):
+    with pytest.raises(SetupError, match=r"(?s)could not install.*no-such-file"):
         environments._pip(Path(sys.executable), ["-r", str(tmp_path / "no-such-file")], silent)
 
 
@@ -169,10 +169,10 @@ def test_pip_installs_where_it_is_told_whatever_the_shell_says(monkeypatch: pyte
     monkeypatch.setenv("PIP_USER", "1")
     monkeypatch.setenv("PIP_TARGET", "/somewhere")
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
-    monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example/simple")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example")
     variables = environments._pip_variables()
     assert variables.keys().isdisjoint({"PIP_USER", "PIP_TARGET", "PYTHONPATH"})
-    assert variables["PIP_INDEX_URL"] == "https://mirror.example/simple"
+    assert variables["PIP_INDEX_URL"] == "https://mirror.example"
 
 
 class TestNode:
