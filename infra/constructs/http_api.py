@@ -1,7 +1,7 @@
 """The HTTP API: routes, who may call them, and what a wrong call gets.
 
 The gateway decides which route a request is for, and its authorizer guards that route. So there
-are three kinds of route (docs/decisions/0101-routes-of-the-gateway.md):
+are three kinds of route (docs/decisions/0010-routes-of-the-gateway.md):
 
 * one per method and path of the route table, with its scope;
 * ``ANY`` on each path, for the methods that the path does not have: the function answers 405;

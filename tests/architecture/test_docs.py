@@ -49,12 +49,12 @@ def test_the_changelog_has_a_place_for_what_comes_next() -> None:
     )
 
 
-def test_every_decision_has_a_number_of_its_own() -> None:
-    """A number is never given twice: a decision that is given up stays, and says so."""
-    numbers = [path.name.partition("-")[0] for path in DECISIONS]
+def test_decisions_are_numbered_without_a_gap() -> None:
+    """1, 2, 3, in file name and heading: a decision that is given up stays, and says so."""
+    numbered = [(f"{n:04d}", f"# {n}. ") for n in range(1, len(DECISIONS) + 1)]
 
-    assert [] == [number for number in numbers if not re.fullmatch(r"\d{4}", number)]
-    assert len(numbers) == len(set(numbers))
+    found = [(path.name[:4], re.findall(r"^# \d+\. ", path.read_text())[:1]) for path in DECISIONS]
+    assert [(number, [heading]) for number, heading in numbered] == found
 
 
 @pytest.mark.parametrize("page", DECISIONS, ids=name)
