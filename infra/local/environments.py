@@ -2,7 +2,8 @@
 
 `.venv` holds the project (editable) and every tool; `.turnlog/engine` holds the local engine without the project, so
 that a function that lacks a dependency cannot borrow one. Each is installed again only when what it was made from
-has changed. The stamp that says so is written last: an interrupted installation is simply done again.
+has changed. The stamp that says so is written last, and an environment whose installation was interrupted is made
+from scratch: pip takes a package for installed whose files are only half there.
 """
 
 import fcntl
@@ -26,6 +27,7 @@ CACHE = ROOT / ".turnlog"
 
 NODE_AT_LEAST = 20
 STAMP = ".turnlog-stamp.json"
+UNFINISHED = ".turnlog-unfinished"
 HEARTBEAT_SECONDS = 5.0
 
 Say = Callable[[str], None]
@@ -53,6 +55,11 @@ class Environment:
     def stamp(self) -> Path:
         """The file that says what the environment was made from; missing as long as it is not complete."""
         return self.folder / STAMP
+
+    @property
+    def unfinished(self) -> Path:
+        """The file that is there while packages are being installed, and after a crash in the middle of that."""
+        return self.folder / UNFINISHED
 
 
 DEVELOPMENT = Environment(ROOT / ".venv", ROOT / "requirements-dev.lock", True, "the project and its tools")
@@ -95,7 +102,8 @@ def ensure_node(say: Say) -> str | None:
             node = _packaged_node()
             if node is None:
                 say(f"installing Node from PyPI (none of version {NODE_AT_LEAST} or newer on the PATH)")
-                _pip(DEVELOPMENT.python, ["--require-hashes", "-r", str(NODE_LOCK)], say)
+                # Over whatever an interrupted installation has left behind.
+                _pip(DEVELOPMENT.python, ["--ignore-installed", "--require-hashes", "-r", str(NODE_LOCK)], say)
                 node = _packaged_node()
     if node is None:
         raise SetupError(f"Node was installed from {NODE_LOCK.name} but does not start; install Node 20 or newer")
@@ -158,15 +166,17 @@ def _project_digest() -> str:
 
 def _install(environment: Environment, say: Say) -> None:
     environment.stamp.unlink(missing_ok=True)
-    if not _is_usable(environment.python):
+    if environment.unfinished.exists() or not _is_usable(environment.python):
         _create(environment, say)
+    environment.unfinished.touch()
     say(f"installing {environment.title} from {environment.lock.name}")
     _pip(environment.python, ["--require-hashes", "-r", str(environment.lock)], say)
     if environment.holds_project:
         _pip(environment.python, ["--no-deps", "--no-build-isolation", "-e", str(ROOT)], say)
-    unfinished = environment.stamp.with_suffix(".new")
-    unfinished.write_text(json.dumps(_made_from(environment)))
-    unfinished.replace(environment.stamp)
+    new = environment.stamp.with_suffix(".new")
+    new.write_text(json.dumps(_made_from(environment)))
+    environment.unfinished.unlink()
+    new.replace(environment.stamp)
 
 
 def _is_usable(python: Path) -> bool:

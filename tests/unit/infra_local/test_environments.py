@@ -1,5 +1,6 @@
 """Virtual environments are made when they must be, repaired when they are broken, and left alone otherwise."""
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -43,6 +44,7 @@ def pip(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> list[list[
     calls: list[list[str]] = []
 
     def create(made: Environment, say: environments.Say) -> None:
+        shutil.rmtree(made.folder, ignore_errors=True)
         made.python.parent.mkdir(parents=True, exist_ok=True)
         made.python.touch()
 
@@ -95,18 +97,33 @@ def test_a_moved_checkout_installs_again(checkout: Path, environment: Environmen
     assert len(pip) == 2
 
 
-def test_an_interrupted_installation_is_done_again(
+def test_an_interrupted_installation_is_made_from_scratch(
     environment: Environment, pip: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """pip would take the package for installed: its metadata is there."""
+    half = environment.folder / "half-a-package"
+
     def interrupted(python: Path, arguments: list[str], say: environments.Say) -> None:
+        half.touch()
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(environments, "_pip", interrupted)
         with pytest.raises(KeyboardInterrupt):
             environments.ensure(environment, silent)
+    assert half.exists()
     environments.ensure(environment, silent)
     assert len(pip) == 1
+    assert not half.exists()
+
+
+def test_what_a_developer_added_survives_a_changed_lock(environment: Environment, pip: list[list[str]]) -> None:
+    environments.ensure(environment, silent)
+    own = environment.folder / "an-own-tool"
+    own.touch()
+    environment.lock.write_text("# something else\n")
+    environments.ensure(environment, silent)
+    assert own.exists()
 
 
 def test_two_at_once_install_once(
@@ -212,7 +229,7 @@ class TestNode:
         monkeypatch.setattr(environments, "_pip", install)
         assert environments.ensure_node(silent) == str(self.packaged(checkout))
         assert environments.ensure_node(silent) == str(self.packaged(checkout))
-        assert asked == [["--require-hashes", "-r", str(environments.NODE_LOCK)]]
+        assert asked == [["--ignore-installed", "--require-hashes", "-r", str(environments.NODE_LOCK)]]
 
     def test_one_from_pypi_that_does_not_start_is_an_error(self, pip: list[list[str]]) -> None:
         with pytest.raises(SetupError, match="Node 20"):
