@@ -95,6 +95,16 @@ def _pointer_to(schema: Mapping[str, Any]) -> str:
     return str(schema.get("$ref", "#")).removeprefix("#")
 
 
+def route_key(method: str, path: str) -> str:
+    """The route that the gateway picks: it has one for each method, ``ANY`` for the other methods
+    of a path, and ``$default`` for other paths."""
+    for template in DOCUMENT["paths"]:
+        for known in (method, *(m.upper() for m in DOCUMENT["paths"][template])):
+            if template_of(known, path) == template:
+                return f"{method if template_of(method, path) else 'ANY'} {template}"
+    return "$default"
+
+
 def http_event(
     method: str,
     path: str,
@@ -108,7 +118,7 @@ def http_event(
     """An HTTP API event (payload format 2.0) as the gateway makes it."""
     event: dict[str, Any] = {
         "version": "2.0",
-        "routeKey": "$default",
+        "routeKey": route_key(method, path),
         "rawPath": path,
         "rawQueryString": query,
         "headers": {"host": "api.example.com", **(headers or {})},
