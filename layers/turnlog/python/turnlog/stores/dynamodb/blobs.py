@@ -77,8 +77,9 @@ class S3BlobStore:
             data = self._client.get_object(Bucket=self._bucket, Key=blob.key)["Body"].read()
         except (ClientError, BotoCoreError) as error:
             code = _code(error)
-            if code in ("NoSuchKey", "404"):
-                raise CorruptLog(f"The body {blob.key} is gone.") from error
+            if code in ("NoSuchKey", "404", "AccessDenied"):
+                # Without s3:ListBucket, S3 says "denied" for an object that does not exist.
+                raise CorruptLog(f"The body {blob.key} is gone, or may not be read.") from error
             raise _translate(error) from error
         return verified(blob, data)
 
