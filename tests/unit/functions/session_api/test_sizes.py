@@ -1,0 +1,128 @@
+"""Large bodies, large events and large pages."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from session_api import limits
+from session_api.payload import escaped_bytes, proxy_body
+from tests.support.session_api import Api, Reply, http_event
+
+CLAIMS = {"custom:tenant": "acme", "sub": "alice"}
+EVENTS = "/v1/sessions/s/events"
+
+
+def sized(reply: Reply) -> int:
+    """The bytes of the proxy answer as the oldest runtime writes it: JSON in ASCII."""
+    return len(json.dumps(reply.proxy, ensure_ascii=True))
+
+
+def body_of(size: int, character: str = "x") -> str:
+    """An append of one event whose body has exactly so many bytes."""
+    frame = '{"events":[{"id":"big","message":{"role":"user","content":"%s"}}]}'
+    unit = len(character.encode())
+    count, rest = divmod(size - len(frame) + 2, unit)
+    return frame % (character * count + "x" * rest)
+
+
+@pytest.mark.parametrize("size", [400_000, 3_000_000, limits.BODY_BYTES])
+@pytest.mark.parametrize("character", ["x", "é", "漢", "\U0001f600"])
+def test_a_large_event_is_taken_and_comes_back(session: Api, size: int, character: str) -> None:
+    """Up to the limit, in any script: the proxy answer stays within what Lambda returns."""
+    body = body_of(size, character)
+    assert size == len(body.encode())
+    assert 201 == session.call("POST", EVENTS, raw=body).status
+
+    for reply in (session.list(), session.call("GET", f"{EVENTS}/big")):
+        assert sized(reply) <= limits.LAMBDA_PAYLOAD_BYTES
+        event = reply.json["data"][0] if "data" in reply.json else reply.json
+        assert json.loads(body)["events"][0]["message"] == event["message"]
+
+
+def test_a_large_event_full_of_quotes_is_refused_as_lambda_would(session: Api) -> None:
+    """Each quote is two bytes in the body and four in the event; a smaller one is taken."""
+    refused = session.call("POST", EVENTS, raw=body_of(limits.BODY_BYTES, '\\"'))
+    taken = session.call("POST", EVENTS, raw=body_of(3_000_000, '\\"'))
+
+    assert (413, "payload-too-large") == (refused.status, refused.json["code"])
+    assert limits.LAMBDA_PAYLOAD_BYTES - limits.ENVELOPE_BYTES == refused.json["limit_bytes"]
+    assert 201 == taken.status
+    assert sized(session.list()) <= limits.LAMBDA_PAYLOAD_BYTES
+
+
+def test_a_body_over_the_limit_is_413_with_the_limit(session: Api) -> None:
+    """By one byte, as text and in base64."""
+    raw = body_of(limits.BODY_BYTES + 1)
+    encoded = base64.b64encode(raw.encode()).decode()
+    for reply in (
+        session.call("POST", EVENTS, raw=raw),
+        session.invoke(http_event("POST", EVENTS, body=encoded, is_base64=True, claims=CLAIMS)),
+    ):
+        assert (413, limits.BODY_BYTES) == (reply.status, reply.json["limit_bytes"])
+    assert [] == session.list().json["data"]
+
+
+def test_base64_bodies_up_to_the_limit_are_taken(session: Api) -> None:
+    """Base64 makes 4 of 3, which still fits."""
+    encoded = base64.b64encode(body_of(limits.BODY_BYTES).encode()).decode()
+
+    assert 201 == session.invoke(http_event("POST", EVENTS, body=encoded, is_base64=True, claims=CLAIMS)).status
+
+
+def batch(start: int, count: int, text: str) -> list[dict[str, Any]]:
+    """Events of one text."""
+    return [{"id": str(i), "message": {"role": "user", "content": text}} for i in range(start, start + count)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x" * 60_000, "漢" * 20_000, '"' * 30_000, "\0" * 10_000, "\U0001f600" * 15_000],
+    ids=["a", "b", "c", "d", "e"],
+)
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_e7_every_event_of_a_long_history_is_reached_by_pages_under_the_cap(
+    session: Api, text: str, order: str
+) -> None:
+    """200 events of about 60 KB; each page is under the cap once it is wrapped."""
+    for start in range(0, 200, 20):
+        assert 201 == session.append(*batch(start, 20, text)).status
+    seen, query = [], {"limit": 100, "order": order}
+    while True:
+        reply = session.list("s", query)
+        assert sized(reply) <= limits.PAGE_BYTES
+        seen += [event["id"] for event in reply.json["data"]]
+        if not reply.json["has_more"]:
+            break
+        query["cursor"] = reply.json["next_cursor"]
+
+    expected = [str(i) for i in range(200)]
+    assert (expected if order == "asc" else expected[::-1]) == seen
+
+
+def test_a_page_of_sessions_stays_under_the_cap(api: Api) -> None:
+    """100 sessions with as much metadata as they may have."""
+    for i in range(100):
+        assert 201 == api.create(f"s{i}", metadata={"x": "é" * 8_180}).status
+    reply = api.call("GET", "/v1/sessions", query={"limit": 100})
+
+    assert 100 == len(reply.json["data"])
+    assert sized(reply) <= limits.PAGE_BYTES
+
+
+def test_small_answers_stay_readable_text() -> None:
+    """Base64 is for what would not fit as text, and only where it is smaller."""
+    limit = limits.PAGE_BYTES - limits.ENVELOPE_BYTES
+
+    assert isinstance(proxy_body("漢" * 100_000), str)
+    assert isinstance(proxy_body("漢" * (limit // 6 - 1)), str)
+    assert isinstance(proxy_body("漢" * (limit // 6 + 1)), bytes)
+    assert isinstance(proxy_body("x" * (limit - 2)), str)
+    assert isinstance(proxy_body("x" * (limit + 1_000_000)), str)
+
+
+@pytest.mark.parametrize("text", ["", "x", '"', "\0", "é", "漢", "\U0001f600"])
+def test_escaped_bytes_is_what_json_makes_of_it(text: str) -> None:
+    """Quotes included."""
+    assert len(json.dumps(text * 7).encode()) == escaped_bytes(text * 7)

@@ -1,0 +1,117 @@
+"""Settings, the composition root and the handler's import."""
+
+import subprocess
+import sys
+
+import pytest
+
+from session_api import dependencies
+from session_api.settings import Settings, SettingsError
+from turnlog.stores.memory import InMemorySessionRepository
+from turnlog.testing.clock import ManualClock
+
+REQUIRED = {"TURNLOG_TABLE": "t", "TURNLOG_BUCKET": "b", "TURNLOG_STAGE": "local"}
+
+
+def test_settings_have_defaults_for_all_but_table_bucket_and_stage() -> None:
+    """As DESIGN 10 names them; an empty variable counts as unset."""
+    defaults = Settings(table="t", bucket="b", stage="local")
+
+    assert defaults == Settings.from_environment(REQUIRED)
+    assert defaults == Settings.from_environment(
+        {**REQUIRED, "TURNLOG_TENANT_CLAIM": "", "TURNLOG_DEFAULT_TTL_SECONDS": ""}
+    )
+    assert ("custom:tenant", "sub", False, 5_184_000) == (
+        defaults.tenant_claim,
+        defaults.user_claim,
+        defaults.allow_system_messages,
+        defaults.default_ttl_seconds,
+    )
+
+
+def test_settings_read_every_variable() -> None:
+    """Each one ends in its own field."""
+    environment = {
+        **REQUIRED,
+        "TURNLOG_TENANT_CLAIM": "org",
+        "TURNLOG_USER_CLAIM": "email",
+        "TURNLOG_ALLOW_SYSTEM_MESSAGES": "true",
+        "TURNLOG_DEFAULT_TTL_SECONDS": "60",
+    }
+
+    assert Settings(
+        table="t",
+        bucket="b",
+        stage="local",
+        tenant_claim="org",
+        user_claim="email",
+        allow_system_messages=True,
+        default_ttl_seconds=60,
+    ) == Settings.from_environment(environment)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, "") for name in REQUIRED),
+        ("TURNLOG_ALLOW_SYSTEM_MESSAGES", "yes"),
+        ("TURNLOG_DEFAULT_TTL_SECONDS", "59"),
+        ("TURNLOG_DEFAULT_TTL_SECONDS", "1e9"),
+        ("TURNLOG_DEFAULT_TTL_SECONDS", "-60"),
+        ("TURNLOG_DEFAULT_TTL_SECONDS", "٦٠"),
+        ("TURNLOG_DEFAULT_TTL_SECONDS", "99999999999"),
+    ],
+)
+def test_a_bad_setting_is_named(name: str, value: str) -> None:
+    """At the start, not in the middle of a request."""
+    with pytest.raises(SettingsError, match=name):
+        Settings.from_environment({**REQUIRED, name: value})
+
+
+def test_the_service_gets_the_stages_defaults_and_the_tenants_store() -> None:
+    """One service per tenant and request, over what the root hands out."""
+    asked = []
+
+    def repository_for(tenant: str) -> InMemorySessionRepository:
+        asked.append(tenant)
+        return InMemorySessionRepository(tenant)
+
+    config = Settings(table="t", bucket="b", stage="x", allow_system_messages=True, default_ttl_seconds=99)
+    service = dependencies.Dependencies(config, repository_for, ManualClock()).service_for("acme")
+
+    assert ["acme"] == asked
+    assert (99, True) == (service.settings.default_ttl_seconds, service.settings.allow_system_messages)
+
+
+def test_the_clock_is_in_whole_milliseconds() -> None:
+    """As the ports want it."""
+    assert 0 == dependencies.SystemClock().now().ns % 1_000_000
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Python in a process of its own, with nothing but this environment."""
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_handler_imports_without_an_environment_and_without_the_heavy_packages() -> None:
+    """Neither boto3 nor the documents' models, and no X-Ray SDK: cold starts pay for each."""
+    heavy = ("boto3", "botocore", "aws_xray_sdk", "session_api.answers", "session_api.openapi", "jsonschema")
+    code = f"import sys, session_api.handler; print([m for m in {heavy!r} if m in sys.modules])"
+
+    assert ("[]\n", "") == (run(code).stdout, run(code).stderr)
+
+
+def test_in_lambda_the_import_makes_the_dependencies_and_reports_a_bad_setting() -> None:
+    """Init is where a missing variable should fail."""
+    done = run("import session_api.handler", AWS_LAMBDA_FUNCTION_NAME="f", TURNLOG_TABLE="t", TURNLOG_BUCKET="b")
+
+    assert 1 == done.returncode
+    assert "TURNLOG_STAGE is not set" in done.stderr
+
+
+def test_in_lambda_the_import_makes_the_client() -> None:
+    """Once, before the first request."""
+    environment = {**REQUIRED, "AWS_LAMBDA_FUNCTION_NAME": "f", "AWS_DEFAULT_REGION": "eu-central-1"}
+    code = "from session_api import handler, dependencies as d; print(d.production.cache_info().currsize)"
+
+    assert "1\n" == run(code, **environment).stdout
