@@ -2,6 +2,8 @@
 # the first command makes the environments from the lock files.
 
 SHELL := /bin/bash
+# The last line of `make token` is the token, also when a test or a script under make asks for it.
+MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 BOOTSTRAP := $(PYTHON) infra/local/bootstrap.py
 EXEC := $(BOOTSTRAP) exec --
