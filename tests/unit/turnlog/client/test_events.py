@@ -19,6 +19,7 @@ from turnlog.client import (
     PreconditionFailed,
     Session,
     SessionNotFound,
+    UnexpectedResponse,
     assistant,
     draft,
     system,
@@ -351,6 +352,15 @@ def test_an_empty_page_is_not_the_end(long: Session, api: FakeApi) -> None:
     api.fail(answered(200, {"data": [], "next_cursor": cursor, "has_more": True}))
 
     assert [str(i) for i in range(5, 12)] == texts(long)
+
+
+def test_a_page_that_leads_to_itself_is_not_followed_for_ever(session: Session, api: FakeApi) -> None:
+    """Some proxy answers from its cache, whatever the cursor."""
+    api.fail(*[answered(200, {"data": [], "next_cursor": "same", "has_more": True})] * 3)
+
+    with pytest.raises(UnexpectedResponse, match="leads to itself"):
+        list(session.events())
+    assert 1 == len(api.faults)
 
 
 def test_words_that_cannot_be_told_apart_are_refused(session: Session) -> None:

@@ -177,21 +177,26 @@ def event_of(session_id: str) -> Callable[[dict[str, Any], Answer], SessionEvent
     return lambda body, _: _event(body, session_id)
 
 
-def _page(body: Mapping[str, Any], item: Callable[[Mapping[str, Any]], T]) -> Page[T]:
+def _page(body: Mapping[str, Any], cursor: str | None, item: Callable[[Mapping[str, Any]], T]) -> Page[T]:
     items = tuple(item(value) for value in _get(body, "data", list))
-    return Page(items, _optional(body, "next_cursor", str))
+    following = _optional(body, "next_cursor", str)
+    if following is not None and following == cursor:
+        raise _NotOurs("the page leads to itself, so reading on would never end")
+    return Page(items, following)
 
 
-def event_page_of(session_id: str) -> Callable[[dict[str, Any], Answer], Page[SessionEvent]]:
-    """The reader of a page of events."""
-    return lambda body, _: _page(body, lambda value: _event(value, session_id))
+def event_page_of(session_id: str, cursor: str | None) -> Callable[[dict[str, Any], Answer], Page[SessionEvent]]:
+    """The reader of the page of events at ``cursor``."""
+    return lambda body, _: _page(body, cursor, lambda value: _event(value, session_id))
 
 
-def session_page(body: dict[str, Any], _: Answer) -> Page[SessionSummary]:
-    """A page of the user's sessions."""
-    return _page(
-        body, lambda value: SessionSummary(**_record(value), last_activity=_optional_instant(value, "last_activity"))
-    )
+def session_page_of(cursor: str | None) -> Callable[[dict[str, Any], Answer], Page[SessionSummary]]:
+    """The reader of the page of the user's sessions at ``cursor``."""
+    return lambda body, _: _page(body, cursor, _summary)
+
+
+def _summary(value: Mapping[str, Any]) -> SessionSummary:
+    return SessionSummary(**_record(value), last_activity=_optional_instant(value, "last_activity"))
 
 
 # --------------------------------------------------------------------------- errors

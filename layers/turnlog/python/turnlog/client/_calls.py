@@ -102,7 +102,8 @@ def list_sessions(
 ) -> Call[Page[SessionSummary]]:
     """GET /v1/sessions"""
     query = _query(order_by=order_by, order=order, limit=page_size, cursor=cursor)
-    return Call("GET", "/v1/sessions", lambda answer: answers.parsed(answer, answers.session_page), query=query)
+    reader = answers.session_page_of(cursor)
+    return Call("GET", "/v1/sessions", lambda answer: answers.parsed(answer, reader), query=query)
 
 
 def update_session(
@@ -259,7 +260,7 @@ class EventQuery:
 
 def list_events(session_id: str, query: tuple[tuple[str, str], ...], cursor: str | None) -> Call[Page[SessionEvent]]:
     """GET /v1/sessions/{sid}/events"""
-    reader = answers.event_page_of(session_id)
+    reader = answers.event_page_of(session_id, cursor)
     return Call(
         "GET",
         _session_path(session_id) + "/events",
