@@ -1,34 +1,30 @@
 """One log line and the metrics of a request; never what it said."""
 
 import json
+from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 from tests.support.session_api import Api
 
-
-def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """What was written since the last look."""
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+Written = Callable[[], list[dict[str, Any]]]
 
 
-def metric(written: list[dict[str, Any]], name: str) -> list[tuple[Any, list[str], str]]:
+def metric(found: list[dict[str, Any]], name: str) -> list[tuple[Any, list[str], str]]:
     """A metric's value, dimensions and unit wherever it was emitted."""
     return [
         (line[name][0], sorted(directive["Dimensions"][0]), definition["Unit"])
-        for line in written
+        for line in found
         for directive in line.get("_aws", {}).get("CloudWatchMetrics", ())
         for definition in directive["Metrics"]
         if definition["Name"] == name and directive["Namespace"] == "Turnlog"
     ]
 
 
-def test_a_request_is_one_log_line(session: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_request_is_one_log_line(session: Api, written: Written) -> None:
     """With route, status, time, the gateway's request id and the hash of the tenant."""
-    lines(capsys)
+    written()
     reply = session.append("hi")
-    (line,) = [line for line in lines(capsys) if "_aws" not in line]
+    (line,) = [line for line in written() if "_aws" not in line]
 
     assert ("INFO", "request", "POST /v1/sessions/{sid}/events", 201) == (
         line["level"],
@@ -41,65 +37,66 @@ def test_a_request_is_one_log_line(session: Api, capsys: pytest.CaptureFixture[s
     assert line["elapsed_ms"] >= 0
 
 
-def test_the_log_never_holds_content_or_names(session: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_never_holds_content_or_names(session: Api, written: Written) -> None:
     """Neither message, metadata, tenant, user, session id, key nor token, refused requests included."""
-    lines(capsys)
+    written()
     secret = {"metadata": {"k": "s3cret"}, "message": {"role": "user", "content": "s3cret"}}
     headers = {"Idempotency_Key": "s3cret", "Authorization": "Bearer s3cret"}
     other = session.as_user("s3cret-user", tenant="s3cret-tenant")
     other.create("s3cret-id")
+    written()
     for caller in (session, other):
         caller.append(secret, sid="s3cret-id", **headers)
         caller.append({**secret, "branch": "s3cret!"}, sid="s3cret-id", **headers)
         caller.call("GET", "/v1/sessions/s3cret-id/events", query={"keyword": "s3cret"})
         caller.call("GET", "/v1/s3cret", **headers)
 
-    assert "s3cret" not in capsys.readouterr().out
+    assert "s3cret" not in json.dumps(written())
 
 
-def test_requests_are_counted_by_route_and_status(session: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_requests_are_counted_by_route_and_status(session: Api, written: Written) -> None:
     """The latency by route alone."""
-    lines(capsys)
+    written()
     session.call("GET", "/v1/sessions/unknown")
-    written = lines(capsys)
-    ((count, by, unit),) = metric(written, "Requests")
-    ((latency, of, milliseconds),) = metric(written, "Latency")
+    found = written()
+    ((count, by, unit),) = metric(found, "Requests")
+    ((latency, of, milliseconds),) = metric(found, "Latency")
 
     assert (1.0, ["route", "service", "status"], "Count") == (count, by, unit)
     assert (True, ["route", "service"], "Milliseconds") == (latency >= 0, of, milliseconds)
-    assert {"404"} == {line["status"] for line in written if "Requests" in line}
-    assert {"GET /v1/sessions/{sid}"} == {line["route"] for line in written}
+    assert {"404"} == {line["status"] for line in found if "Requests" in line}
+    assert {"GET /v1/sessions/{sid}"} == {line["route"] for line in found}
 
 
-def test_events_appended_and_replayed_are_counted(session: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_events_appended_and_replayed_are_counted(session: Api, written: Written) -> None:
     """A mixed batch counts in both."""
     old = {"id": "a", "message": {"role": "user", "content": "x"}}
     session.append(old)
-    lines(capsys)
+    written()
     session.append(old, "new", "newer")
-    written = lines(capsys)
+    found = written()
 
-    assert [2.0] == [value for value, _, _ in metric(written, "EventsAppended")]
-    assert [1.0] == [value for value, _, _ in metric(written, "EventsReplayed")]
-    assert [] == metric(written, "Conflicts")
+    assert [2.0] == [value for value, _, _ in metric(found, "EventsAppended")]
+    assert [1.0] == [value for value, _, _ in metric(found, "EventsReplayed")]
+    assert [] == metric(found, "Conflicts")
 
 
-def test_conflicts_and_failed_preconditions_are_counted(session: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conflicts_and_failed_preconditions_are_counted(session: Api, written: Written) -> None:
     """409 and 412."""
-    lines(capsys)
+    written()
     session.create()
     session.append("x", If_Match='"1.1.1"')
-    written = lines(capsys)
+    found = written()
 
-    assert [1.0, 1.0] == [value for value, _, _ in metric(written, "Conflicts")]
-    assert ["session-exists", "precondition-failed"] == [line["code"] for line in written if "code" in line]
+    assert [1.0, 1.0] == [value for value, _, _ in metric(found, "Conflicts")]
+    assert ["session-exists", "precondition-failed"] == [line["code"] for line in found if "code" in line]
 
 
-def test_nothing_of_one_request_is_left_in_the_next(session: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_of_one_request_is_left_in_the_next(session: Api, written: Written) -> None:
     """A public route has no tenant, a success has no code."""
     session.create()
-    lines(capsys)
+    written()
     session.call("GET", "/v1/health")
-    line = next(line for line in lines(capsys) if "_aws" not in line)
+    line = next(line for line in written() if "_aws" not in line)
 
     assert not {"tenant_hash", "code", "EventsAppended"} & set(line)

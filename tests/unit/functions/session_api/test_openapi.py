@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from pydantic import BaseModel
 
 from infra.routes import ROUTES as GATEWAY_ROUTES
 from session_api import openapi, openapi_texts
@@ -81,7 +82,11 @@ def test_every_parameter_is_used_and_every_query_parameter_is_understood(session
             assert (422, True) == (reply.status, "is unknown" not in reply.json["detail"])
 
 
-MODELS = {"sessions_create": CreateSessionBody, "sessions_patch": PatchSessionBody, "events_append": AppendBody}
+MODELS: dict[str, type[BaseModel]] = {
+    "sessions_create": CreateSessionBody,
+    "sessions_patch": PatchSessionBody,
+    "events_append": AppendBody,
+}
 
 
 @pytest.mark.parametrize("operation_id", sorted(MODELS))

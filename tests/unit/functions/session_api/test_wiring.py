@@ -95,7 +95,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_handler_imports_without_an_environment_and_without_the_heavy_packages() -> None:
     """Neither boto3 nor the documents' models, and no X-Ray SDK: cold starts pay for each."""
-    heavy = ("boto3", "botocore", "aws_xray_sdk", "session_api.answers", "session_api.openapi", "jsonschema")
+    heavy = ("boto3", "botocore.session", "aws_xray_sdk", "session_api.answers", "session_api.openapi", "jsonschema")
     code = f"import sys, session_api.handler; print([m for m in {heavy!r} if m in sys.modules])"
 
     assert ("[]\n", "") == (run(code).stdout, run(code).stderr)
