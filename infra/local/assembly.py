@@ -121,7 +121,7 @@ def _sources(path: Path) -> Iterator[Path]:
         yield path
     elif path.is_dir() and path != ROOT / "infra" / "local":
         for child in path.iterdir():
-            if child.name != "__pycache__" and not child.name.startswith(".") and child.suffix != ".pyc":
+            if child.name != "__pycache__" and not child.name.startswith("."):
                 yield from _sources(child)
 
 

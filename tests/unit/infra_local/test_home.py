@@ -85,15 +85,24 @@ def test_a_second_process_that_comes_during_the_start_is_told_so(home: Home) -> 
 
 
 def test_the_lock_lasts_as_long_as_a_child_that_inherited_it(home: Home) -> None:
-    """After kill -9 of the runner its engine is still saving; the dead process in local.json must not mislead."""
+    """After kill -9 of the runner its engine is still saving."""
     with home.only_one() as lock:
         child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lock])
-    home.write_ready({**READY, "pid": dead_process()})
     with child:
         with pytest.raises(AlreadyRunningError), home.only_one(patience=0.2):
             pass
         child.communicate(b"\n")
     with home.only_one(patience=0):
+        pass
+
+
+def test_a_start_waits_for_a_dead_run_that_is_still_saving(home: Home) -> None:
+    """The dead process in `local.json` must not pass for a running one."""
+    with home.only_one() as lock:
+        saving = "import time; time.sleep(0.5)"
+        child = subprocess.Popen([sys.executable, "-c", saving], pass_fds=[lock])
+    home.write_ready({**READY, "pid": dead_process()})
+    with child, home.only_one(patience=30):
         pass
 
 

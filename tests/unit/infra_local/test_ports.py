@@ -55,6 +55,14 @@ def test_a_taken_port_is_not_free_and_its_owner_is_named(listener: int) -> None:
         ports.require_free(listener)
 
 
+def test_a_server_on_all_interfaces_is_found_where_binding_beside_it_is_allowed(
+    listener: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on macOS: to bind is no proof there."""
+    monkeypatch.setattr(socket.socket, "bind", lambda self, address: None)
+    assert not ports.is_free(listener)
+
+
 def test_an_owner_that_cannot_be_seen_is_left_out(listener: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "_owner", lambda port: None)
     with pytest.raises(PortError, match=rf"port {listener} is taken\. "):
