@@ -6,6 +6,7 @@ Tests get these through the fixtures of `tests/conftest.py`. Under pytest-xdist 
 import json
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import pytest
 from botocore.config import Config
 
 from infra.local import environments
@@ -157,6 +159,7 @@ def running_microburst(upstream: str, folder: Path) -> Iterator[Microburst]:
         try:
             proxy = Microburst(f"http://{HOST}:{port}")
             _wait_for(proxy, process, log)
+            _warm_up(proxy)
             yield proxy
         finally:
             process.terminate()
@@ -174,3 +177,13 @@ def _wait_for(proxy: Microburst, process: "subprocess.Popen[bytes]", log: Path) 
             time.sleep(0.05)
         else:
             return
+
+
+def _warm_up(proxy: Microburst) -> None:
+    """Inject one error: for its first one the proxy reads the error shapes of AWS, which takes longer than a client
+    with a short time-out waits."""
+    proxy.throttle("ListTables")
+    target = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(urllib.request.Request(proxy.url, b"{}", target), timeout=120)
+    proxy.clear()
