@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +20,7 @@ from session_api.dependencies import Dependencies
 from session_api.resolver import Resolver
 from session_api.settings import Settings
 from turnlog.domain import exactjson
+from turnlog.domain.ports import SessionRepository
 from turnlog.stores.memory import InMemorySessionRepository, MemoryDatabase
 from turnlog.testing.clock import ManualClock
 
@@ -146,34 +147,37 @@ def http_event(
     return event
 
 
+def _in_memory() -> Callable[[str], SessionRepository]:
+    database = MemoryDatabase()
+    return lambda tenant: InMemorySessionRepository(tenant, database=database)
+
+
 Pages = list[list[Any]]
 """The data of page after page."""
 
 
 class Api:
-    """The function over a memory store, called as one user of one tenant."""
+    """The function, called as one user of one tenant; over a fresh memory store unless told otherwise."""
 
     def __init__(
         self,
         *,
         user: str = "alice",
         tenant: str = "acme",
-        database: MemoryDatabase | None = None,
+        repository_for: Callable[[str], SessionRepository] | None = None,
         clock: ManualClock | None = None,
         allow_system_messages: bool = False,
     ) -> None:
         self.user, self.tenant = user, tenant
-        self.database = database or MemoryDatabase()
+        self.repository_for = repository_for or _in_memory()
         self.clock = clock or ManualClock()
         settings = Settings(table="t", bucket="b", stage="test", allow_system_messages=allow_system_messages)
-        made = Dependencies(
-            settings, lambda tenant: InMemorySessionRepository(tenant, database=self.database), self.clock
-        )
+        made = Dependencies(settings, self.repository_for, self.clock)
         self.handler = Resolver(lambda: made)
 
     def as_user(self, user: str, tenant: str | None = None) -> Api:
         """The same store, another caller."""
-        return Api(user=user, tenant=tenant or self.tenant, database=self.database, clock=self.clock)
+        return Api(user=user, tenant=tenant or self.tenant, repository_for=self.repository_for, clock=self.clock)
 
     def invoke(self, event: dict[str, Any]) -> Reply:
         """Send an event as it is; the answer must be as documented."""
