@@ -9,7 +9,7 @@ from tests.support.engine import Microburst, dynamodb_client, s3_client
 pytestmark = pytest.mark.engine
 
 ITEM = {"pk": {"S": "p"}, "sk": {"S": "s"}}
-ONCE = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=5)
+ONCE = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
 
 
 def test_a_new_table_is_empty_and_keeps_what_is_put(engine: str, engine_table: str) -> None:
