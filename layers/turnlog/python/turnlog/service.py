@@ -212,30 +212,31 @@ class SessionService:
             raise InvalidRequest.at("/events", "must hold at least one event")
         _check_twins(drafts)
 
-        def attempt() -> AppendResult:
+        def attempt(crowded: bool = False) -> AppendResult:
             now = self._clock.now()
 
             def guard(view: AppendView) -> None:
                 self._judge(view, user_id, session_id, now, if_match)
 
-            return self._repository.append(AppendRequest(session_id, drafts, now, key, guard))
+            return self._repository.append(AppendRequest(session_id, drafts, now, key, guard, crowded))
 
         if not create_if_missing:
             return attempt()
         return self._append_creating(user_id, session_id, attempt)
 
-    def _append_creating(self, user_id: str, session_id: str, attempt: Callable[[], AppendResult]) -> AppendResult:
+    def _append_creating(self, user_id: str, session_id: str, attempt: Callable[[bool], AppendResult]) -> AppendResult:
         # A race can create or delete the session between our two steps, so go round a few times;
         # whoever created it meanwhile, the guard decides whether we may write.
+        crowded = False
         for _ in range(3):
             try:
-                return attempt()
+                return attempt(crowded)
             except SessionNotFound:
                 try:
                     self.create(CreateSession(user_id=user_id, id=session_id))
                 except SessionExists:
-                    continue
-        return attempt()
+                    crowded = True
+        return attempt(crowded)
 
     def _judge(
         self, view: AppendView, user_id: str, session_id: str, now: Instant, if_match: tuple[str, ...] | None

@@ -81,13 +81,18 @@ def no_guard(view: AppendView) -> None:
 
 @dataclass(frozen=True)
 class AppendRequest:
-    """A batch to append, all or nothing. Drafts without a timestamp get ``now``."""
+    """A batch to append, all or nothing. Drafts without a timestamp get ``now``.
+
+    ``crowded`` says that others are known to append at this moment (the caller has just lost a
+    race to create the session), so that a store may spread them before they meet at one slot.
+    """
 
     session_id: str
     drafts: tuple[EventDraft, ...]
     now: Instant
     key: IdempotencyKey | None = None
     guard: Guard = field(default=no_guard)
+    crowded: bool = False
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,8 @@ class Appender:
         if not request.drafts:
             raise InvalidRequest.at("/events", "must hold at least one event")
         cid, deadline, lost = self._new_cid(), self._pacing.deadline(), 0
+        if request.crowded:
+            self._pacing.give_way(1)
         view = self._viewer.look(request.session_id, consistent=False)
         while True:
             try:
@@ -288,11 +290,17 @@ class Appender:
                 self._pacing.wait(attempt)
 
     def _after_loss(self, request: AppendRequest, view: View, taken: Commit, lost: int, deadline: float) -> View:
-        """Wait, then go on from the tail that the refusal handed back, or from a new look when
-        the wait makes that one old too."""
+        """Where to go on from.
+
+        Most lost races are against one other writer, so the first retry follows at once, on the
+        tail that the refusal handed back: one request more than an append without a race. Whoever
+        loses again is in a crowd: it gives way, and its tail is old by then, so it looks again,
+        for a tenth of what one more refused put would cost.
+        """
         if self._pacing.monotonic() >= deadline:
             raise StoreUnavailable("The session is written by too many at once; try again.", retry_after=1)
-        self._pacing.wait(lost)
+        if lost > 1:
+            self._pacing.give_way(lost - 1)
         if lost > 1 or taken.is_closing:
             return self._viewer.look(request.session_id, consistent=taken.is_closing)
         return view.with_tail(taken)
