@@ -162,8 +162,8 @@ def running_microburst(upstream: str, folder: Path) -> Iterator[Microburst]:
             _warm_up(proxy)
             yield proxy
         finally:
-            process.terminate()
-            process.wait(20)
+            process.kill()  # it has nothing to save, and would wait for idle connections
+            process.wait()
 
 
 def _wait_for(proxy: Microburst, process: "subprocess.Popen[bytes]", log: Path) -> None:
