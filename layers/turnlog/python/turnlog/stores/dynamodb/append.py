@@ -139,9 +139,10 @@ class Appender:
         """The ids that could matter: the tail's, and the blocks' if the request has any to ask."""
         asks = request.key is not None or any(d.id is not None for d in request.drafts)
         if not asks or view.fold == 0:
-            return Lookup(view.known, Blocks(to=view.fold))
-        blocks = self._blocks.read(head.pk, head.inc, at_least=view.fold)
-        return Lookup(view.known.after(blocks.to), blocks)
+            return Lookup(view.known, Blocks(), view.fold)
+        # A tail with so many ids has probably been folded since; adopting that block makes room.
+        folded = view.known.count > FOLD_AFTER
+        return Lookup.of(view.known, self._blocks.read(head.pk, head.inc, at_least=view.fold, newer=folded))
 
     @staticmethod
     def _served(request: AppendRequest, lookup: Lookup) -> KnownKey | None:

@@ -50,15 +50,20 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Lookup:
-    """Everything a log knows of ids: what the tail carries, and the blocks below its fold."""
+    """Everything a log knows of ids: what the tail carries, and the blocks below its fold.
+
+    ``fold`` is how far the blocks reached at that moment; another thread may extend them since.
+    """
 
     carried: Known
     blocks: Blocks
+    fold: int
 
-    @property
-    def fold(self) -> int:
-        """Up to which seq ids were found in blocks."""
-        return self.blocks.to
+    @classmethod
+    def of(cls, known: Known, blocks: Blocks) -> Lookup:
+        """What a tail knows, without what the blocks hold already."""
+        fold = blocks.to
+        return cls(known.after(fold), blocks, fold)
 
     def candidates(self, event_id: str) -> list[int]:
         """Seqs whose event may have this id, oldest first."""
@@ -78,13 +83,18 @@ class IdBlocks:
         self._cache: OrderedDict[tuple[str, int], Blocks] = OrderedDict()
         self._lock = Lock()
 
-    def read(self, pk: str, inc: int, *, at_least: int) -> Blocks:
-        """The chain, at least up to seq ``at_least`` (which some commit says is folded).
+    def read(self, pk: str, inc: int, *, at_least: int, newer: bool = False) -> Blocks:
+        """The chain, at least up to seq ``at_least`` (which some commit says is folded). What was
+        read before is not read again, unless there may be ``newer`` blocks that no commit has
+        told of yet.
 
         Raises:
             CorruptLog: consistent reads do not reach it.
         """
-        blocks = self._extend(pk, inc)
+        with self._lock:
+            blocks = self._remembered(pk, inc)
+        if newer or blocks.to < at_least:
+            blocks = self._extend(pk, inc)
         for attempt in range(1, 4):
             if blocks.to >= at_least:
                 return blocks

@@ -170,7 +170,7 @@ class Passer:
         session, head = read.window.session, read.head
         view = self._viewer.look(session.id, consistent=True)
         blocks = self._blocks.read(head.pk, head.inc, at_least=view.fold)
-        return self._reader.find_known(session, head, wanted, Lookup(view.known.after(blocks.to), blocks))
+        return self._reader.find_known(session, head, wanted, Lookup.of(view.known, blocks))
 
     def _cut(self, cut: Totals, archived: Sequence[SessionEvent]) -> Totals:
         return cut.plus(
