@@ -93,7 +93,11 @@ class ContentContract(Contract):
         assert repository.read("s")[0].message.raw == message.raw
 
     @settings(
-        max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=15,
+        deadline=None,
+        derandomize=True,
+        # Every store inherits this one function on purpose.
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
     )
     @given(st.lists(st.dictionaries(text, values, max_size=4), min_size=1, max_size=4))
     def test_any_json_comes_back_as_it_went_in(

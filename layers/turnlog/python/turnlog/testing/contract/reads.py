@@ -72,7 +72,11 @@ class ReadContract(Contract):
         assert [e.seq for e in told.read("s") if e.seq is not None] == list(range(1, 15))
 
     @settings(
-        max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=40,
+        deadline=None,
+        derandomize=True,
+        # Every store inherits this one function on purpose.
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
     )
     @given(filter=filters)
     def test_a_read_is_the_filter_applied_to_the_whole_log(self, told: SessionRepository, filter: EventFilter) -> None:
