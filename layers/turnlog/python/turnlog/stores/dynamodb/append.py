@@ -40,7 +40,7 @@ from .body import pack, to_bytes
 from .idblocks import Blocks, IdBlocks, Lookup
 from .items import Blob, Commit, Head
 from .known import FOLD_AFTER, FOLD_BEFORE, KEY_HASH, NOTHING, Known, KnownKey, hash_id
-from .pacing import Pacing
+from .pacing import Pacing, Race
 from .reader import Reader
 from .rim import Absent, ConditionFailed, Put, Rim, Unavailable
 from .view import View, Viewer
@@ -92,9 +92,7 @@ class Appender:
         """See :meth:`turnlog.domain.ports.SessionRepository.append`."""
         if not request.drafts:
             raise InvalidRequest.at("/events", "must hold at least one event")
-        cid, deadline, lost = self._new_cid(), self._pacing.deadline(), 0
-        if request.crowded:
-            self._pacing.give_way(1)
+        cid, race = self._new_cid(), Race(self._pacing, crowded=request.crowded)
         view = self._viewer.look(request.session_id, consistent=False)
         while True:
             try:
@@ -110,12 +108,11 @@ class Appender:
                 view = self._viewer.look(request.session_id, consistent=True)
                 continue
             commit = self._commit(request, view, judged, cid)
-            taken = self._put_slot(commit, deadline)
+            taken = self._put_slot(commit, race)
             if taken is None:
                 self._fold_after(judged, commit)
                 return AppendResult(judged.placed, Version(commit.inc, commit.last, commit.generation))
-            lost += 1
-            view = self._after_loss(request, view, taken, lost, deadline)
+            view = self._after_loss(request, view, taken, race)
 
     # ------------------------------------------------------------------ judging
 
@@ -269,7 +266,7 @@ class Appender:
             if not p.replayed
         ]
 
-    def _put_slot(self, commit: Commit, deadline: float) -> Commit | None:
+    def _put_slot(self, commit: Commit, race: Race) -> Commit | None:
         """None when the slot is ours, else the commit that holds it.
 
         An unknown outcome is tried again with the same cid: whatever happened, the cid tells.
@@ -286,23 +283,18 @@ class Appender:
                 return None if taken.cid == commit.cid else taken
             except Unavailable:
                 attempt += 1
-                if self._pacing.monotonic() >= deadline:
+                if race.is_over:
                     raise
                 self._pacing.wait(attempt)
 
-    def _after_loss(self, request: AppendRequest, view: View, taken: Commit, lost: int, deadline: float) -> View:
-        """Where to go on from.
-
-        Most lost races are against one other writer, so the first retry follows at once, on the
-        tail that the refusal handed back: one request more than an append without a race. Whoever
-        loses again is in a crowd: it gives way, and its tail is old by then, so it looks again,
-        for a tenth of what one more refused put would cost.
-        """
-        if self._pacing.monotonic() >= deadline:
+    def _after_loss(self, request: AppendRequest, view: View, taken: Commit, race: Race) -> View:
+        """Go on from the tail that the refusal handed back, so that the retry costs one request
+        more; or from a new look when a wait has made that tail old: a look costs a tenth of the
+        put that would be refused again."""
+        if race.is_over:
             raise StoreUnavailable("The session is written by too many at once; try again.", retry_after=1)
-        if lost > 1:
-            self._pacing.give_way(lost - 1)
-        if lost > 1 or taken.is_closing:
+        waited = race.lose()
+        if waited or taken.is_closing:
             return self._viewer.look(request.session_id, consistent=taken.is_closing)
         return view.with_tail(taken)
 
