@@ -4,13 +4,17 @@ Nothing is left out in silence. What is not run stands in one of the two lists h
 """
 
 from collections import Counter
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.support.conformance import pure, stored
 from tests.support.conformance.cases import Case, check, load
+from tests.support.engine import create_bucket, create_table
 from turnlog.domain.ports import SessionRepository
+from turnlog.stores.dynamodb import connect
 from turnlog.stores.memory import InMemorySessionRepository
 
 NOT_YET = {
@@ -65,19 +69,20 @@ def test_pure(case: Case) -> None:
     check(case.then, lambda: pure.OPERATIONS[case.when["op"]](case))
 
 
+@pytest.fixture(scope="module")
+def tenants_on_engine(engine: str) -> Iterator[SessionRepository]:
+    """Repositories of new tenants, all in one table."""
+    repositories = connect(create_table(engine), create_bucket(engine), endpoint_url=engine)
+    return (repositories(f"tenant-{n}") for n in count())
+
+
 @pytest.fixture
 def repository(request: pytest.FixtureRequest) -> SessionRepository:
     """An empty repository of the store that the test's id names."""
     if request.param == "memory":
         return InMemorySessionRepository()
-    return _on_engine(request)
-
-
-def _on_engine(request: pytest.FixtureRequest) -> SessionRepository:
-    from turnlog.stores.dynamodb import connect
-
-    engine, table, bucket = (request.getfixturevalue(n) for n in ("engine", "engine_table", "engine_bucket"))
-    return connect(table, bucket, endpoint_url=engine)("conformance")
+    tenants: Iterator[SessionRepository] = request.getfixturevalue("tenants_on_engine")
+    return next(tenants)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,23 @@
 """The DynamoDB store keeps the contract on the local engine, races included."""
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from tests.support.engine import dynamodb_client, s3_client
 from turnlog.stores.dynamodb import connect
 from turnlog.testing.builders import START
 from turnlog.testing.contract import ConcurrentContract, Make, SessionRepositoryContract
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+
+
+@pytest.fixture(scope="module")
+def clients(engine: str) -> "tuple[DynamoDBClient, S3Client]":
+    """The clients of all tests: making them takes longer than most tests."""
+    return dynamodb_client(engine), s3_client(engine)
 
 
 @pytest.mark.engine
@@ -12,6 +25,7 @@ class TestEngine(SessionRepositoryContract, ConcurrentContract):
     """All of it, over real requests."""
 
     @pytest.fixture
-    def make(self, engine: str, engine_table: str, engine_bucket: str) -> Make:
+    def make(self, clients: "tuple[DynamoDBClient, S3Client]", engine_table: str, engine_bucket: str) -> Make:
         """Tenants of one new table and bucket."""
-        return connect(engine_table, engine_bucket, clock=lambda: START, endpoint_url=engine)
+        dynamodb, s3 = clients
+        return connect(engine_table, engine_bucket, client=dynamodb, make_s3=lambda: s3, clock=lambda: START)

@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,11 +63,15 @@ def s3_client(endpoint_url: str, config: Config = _LOCAL_CALLS) -> "S3Client":
     return boto3.client("s3", endpoint_url=endpoint_url, config=config.merge(Config(s3={"addressing_style": "path"})))
 
 
+_dynamodb = cache(dynamodb_client)
+_s3 = cache(s3_client)
+
+
 def create_table(endpoint_url: str) -> str:
     """Create an empty table like the one that infra deploys and answer its name."""
     name = f"turnlog-test-{next(_numbers)}"
     strings = ("pk", "sk", "gpk", "created", "activity")
-    dynamodb_client(endpoint_url).create_table(
+    _dynamodb(endpoint_url).create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[{"AttributeName": attribute, "AttributeType": "S"} for attribute in strings],
@@ -90,7 +95,7 @@ def create_table(endpoint_url: str) -> str:
 def create_bucket(endpoint_url: str) -> str:
     """Create an empty bucket and answer its name."""
     name = f"turnlog-test-{next(_numbers)}"
-    s3_client(endpoint_url).create_bucket(Bucket=name)
+    _s3(endpoint_url).create_bucket(Bucket=name)
     return name
 
 
