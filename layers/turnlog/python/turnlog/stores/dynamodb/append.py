@@ -139,7 +139,8 @@ class Appender:
             return Lookup(view.known, Blocks(), view.fold)
         # A tail with so many ids has probably been folded since; adopting that block makes room.
         folded = view.known.count > FOLD_AFTER
-        return Lookup.of(view.known, self._blocks.read(head.pk, head.inc, at_least=view.fold, newer=folded))
+        blocks = self._blocks.read(head.pk, head.inc, at_least=view.fold, newer=folded)
+        return Lookup.of(view.known, blocks, last_seq=view.last_seq)
 
     @staticmethod
     def _served(request: AppendRequest, lookup: Lookup) -> KnownKey | None:
@@ -214,8 +215,8 @@ class Appender:
             head = view.head
             assert head is not None
             self._blocks.put(head.pk, head.inc, fold, view.last_seq, carried)
-            fold = self._blocks.read(head.pk, head.inc, at_least=fold + 1).to
-            carried = carried.after(fold)
+            after = Lookup.of(carried, self._blocks.read(head.pk, head.inc, at_least=fold + 1), last_seq=view.last_seq)
+            carried, fold = after.carried, after.fold
         return _Judged(None, placed, carried.plus(own), fold, crossed=carried.count <= FOLD_AFTER)
 
     def _fold_after(self, judged: _Judged, commit: Commit) -> None:

@@ -60,9 +60,13 @@ class Lookup:
     fold: int
 
     @classmethod
-    def of(cls, known: Known, blocks: Blocks) -> Lookup:
-        """What a tail knows, without what the blocks hold already."""
-        fold = blocks.to
+    def of(cls, known: Known, blocks: Blocks, *, last_seq: int) -> Lookup:
+        """What a tail that ends at ``last_seq`` knows, without what the blocks hold already.
+
+        Blocks that reach beyond the tail say that it is old. What is written after such a tail is
+        refused; until then it has to be well-formed, so its fold is not beyond its own events.
+        """
+        fold = min(blocks.to, last_seq)
         return cls(known.after(fold), blocks, fold)
 
     def candidates(self, event_id: str) -> list[int]:

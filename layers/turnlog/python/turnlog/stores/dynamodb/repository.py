@@ -184,7 +184,7 @@ class DynamoDBSessionRepository:
         if view.head is None or view.head.deleted or view.head.inc != session.version.inc:
             return None
         blocks = self._blocks.read(view.head.pk, view.head.inc, at_least=view.fold)
-        lookup = Lookup.of(view.known, blocks)
+        lookup = Lookup.of(view.known, blocks, last_seq=view.last_seq)
         seen = view.head.stored(view.last_seq)
         return self._reader.find_known(seen, view.head, [event_id], lookup).get(event_id)
 
