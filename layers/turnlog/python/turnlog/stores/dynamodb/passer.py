@@ -21,7 +21,7 @@ from .items import Head, Totals
 from .known import hash_id
 from .lives import alive
 from .pacing import Pacing
-from .passes import Pass, new_events, new_pass_id, pass_item
+from .passes import Pass, new_events, new_pass_id, pass_item, read_chain
 from .reader import Reader
 from .rim import Absent, Check, Compare, Item, Put, Rim, TransactionFailed, Unavailable, Update, both
 from .view import Viewer
@@ -169,8 +169,10 @@ class Passer:
     def _find(self, read: WindowRead, wanted: Iterable[str]) -> dict[str, SessionEvent]:
         session, head = read.window.session, read.head
         view = self._viewer.look(session.id, consistent=True)
+        if view.live_head is None or view.live_head.inc != head.inc:
+            raise SessionNotFound(session.id)  # the ids of another life say nothing about this one
         blocks = self._blocks.read(head.pk, head.inc, at_least=view.fold)
-        return self._reader.find_known(session, head, wanted, Lookup.of(view.known, blocks))
+        return self._reader.find_known(session, head, wanted, Lookup.of(view.known, blocks, last_seq=view.last_seq))
 
     def _cut(self, cut: Totals, archived: Sequence[SessionEvent]) -> Totals:
         return cut.plus(
@@ -213,7 +215,8 @@ class Passer:
         raise StoreUnavailable("The pass could not be committed in time; try again.")
 
     def _is_ours(self, session_id: str, prepared: _Prepared) -> bool:
-        """Whether the head holds this very pass: then only the answer was lost.
+        """Whether this very pass counts: then only the answer was lost. Another pass may stand on
+        top of it by now, so that it has to be looked for in the chain.
 
         Raises:
             SessionNotFound: the session was deleted meanwhile.
@@ -222,7 +225,9 @@ class Passer:
         head = view.live_head
         if head is None or head.inc != prepared.head.inc:
             raise SessionNotFound(session_id)
-        return head.last_pass == prepared.made.id
+        if head.generation <= prepared.made.generation:
+            return head.last_pass == prepared.made.id
+        return prepared.made.id in read_chain(self._rim, head)
 
 
 def _places(read: WindowRead, state: ArchiveState) -> tuple[int, tuple[int, ...]]:
