@@ -20,9 +20,9 @@ SYNTHETIC: Final = "synthetic"
 def has_text(value: str | None) -> bool:
     """Whether a string has a character that Java does not call whitespace (spec, "Has text").
 
-    Java's whitespace leaves out the no-break spaces, which Python's ``isspace`` counts.
+    Java's whitespace leaves out the no-break spaces and U+0085, which Python's ``isspace`` counts.
     """
-    return value is not None and any(c in "\u00a0\u2007\u202f" or not c.isspace() for c in value)
+    return value is not None and any(c in "\u0085\u00a0\u2007\u202f" or not c.isspace() for c in value)
 
 
 @dataclass(frozen=True)

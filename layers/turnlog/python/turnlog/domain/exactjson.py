@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -23,6 +24,7 @@ JsonValue: TypeAlias = Any
 
 MAX_DEPTH: Final = 64
 MAX_NUMBER_DIGITS: Final = 1000
+_MANY_DIGITS: Final = re.compile(rf"(?<![0-9])[0-9]{{{MAX_NUMBER_DIGITS + 1}}}")  # linear: a run is tried once
 
 
 class JsonNumber:
@@ -246,6 +248,8 @@ class JsonObject(Mapping[str, JsonValue]):
                 _refuse_surrogates(dict(value))
         except (TypeError, ValueError, RecursionError) as bad:
             raise MalformedJson(f"Not JSON: {bad}.") from None
+        if raw.count("{") + raw.count("[") > MAX_DEPTH or _MANY_DIGITS.search(raw):
+            loads(raw)  # refuses what could not be read back
         return cls(raw)
 
     @property

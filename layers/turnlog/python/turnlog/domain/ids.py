@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
-_LOGGED: Final = re.compile(r"~([0-9a-z]{1,13})-([1-9][0-9]{0,11})", re.ASCII)
-_INSERTED: Final = re.compile(r"~([0-9a-z]{1,13})-p([0-9a-z.]{1,64})-(0|[1-9][0-9]{0,5})", re.ASCII)
+_LOGGED: Final = re.compile(r"~(0|[1-9a-z][0-9a-z]{0,12})-([1-9][0-9]{0,11})", re.ASCII)
+_INSERTED: Final = re.compile(r"~(0|[1-9a-z][0-9a-z]{0,12})-p([0-9a-z.]{1,64})-(0|[1-9][0-9]{0,5})", re.ASCII)
 
 
 def base36(number: int) -> str:
@@ -60,7 +60,11 @@ def is_server_made(event_id: str) -> bool:
 
 
 def parse(event_id: str) -> LoggedId | InsertedId | None:
-    """What a server-made id names; None for any other id and for one that is not well-formed."""
+    """What a server-made id names; None for any other id and for one that is not well-formed.
+
+    Only the text that :func:`logged` and :func:`inserted` make is well-formed, so that a place has
+    one id.
+    """
     if found := _LOGGED.fullmatch(event_id):
         return LoggedId(int(found[1], 36), int(found[2]))
     if found := _INSERTED.fullmatch(event_id):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from .event import has_text
 from .message import Message
 
 NO_TEXT: Final = "[no text content]"
@@ -21,7 +22,7 @@ def format_message(message: Message) -> str:
         return f"{role} [responses: {answers}]"
     if message.tool_calls:
         calls = ", ".join(f"{c.name}({c.arguments})" for c in message.tool_calls)
-        said = f": {message.text}" if message.text and message.text.strip() else ""
+        said = f": {message.text}" if has_text(message.text) else ""
         return f"{role}{said} [tool calls: {calls}]"
     return f"{role}: {NO_TEXT if message.text is None else message.text}"
 
