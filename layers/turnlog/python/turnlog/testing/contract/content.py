@@ -16,7 +16,7 @@ from ...domain.exactjson import JsonObject
 from ...domain.instant import Instant
 from ...domain.message import Message
 from ...domain.ports import SessionRepository
-from .base import Contract, append, current, everything, said, started
+from .base import Contract, append, current, said, started
 
 EXACT = {
     "numbers": '{"t":0.1,"big":1e400,"n":12345678901234567890,"neg0":-0.0,"f":1.0,"i":1,"nan":"NaN","e":1E5,"z":0.10}',
@@ -160,19 +160,23 @@ class ContentContract(Contract):
         content: list[dict[str, Any]] = [{"type": "text", "text": "hi"}]
         started(repository, metadata=metadata)
         draft = EventDraft(Message.of({"role": "user", "content": content}), metadata=JsonObject.of(metadata))
-        append(repository, [draft])
-        before = everything(repository.read("s"))
+        made = append(repository, [draft]).events[0].id
 
         metadata["tags"] = ["changed"]
         content[0]["text"] = "changed"
-        for event in (draft, repository.read("s")[0], repository.find_event(current(repository), before[0][2])):  # type: ignore[arg-type]
-            assert event is not None
-            event.metadata["tags"].append("changed")
-            event.message.json["content"].append({"type": "text", "text": "changed"})
+        found = repository.find_event(current(repository), made)
+        assert found is not None
+        window = repository.window("s")
+        assert window is not None
+        for held in (draft, found, repository.read("s")[0], window.events[0]):
+            held.metadata["tags"].append("changed")
+            held.message.json["content"][0]["text"] = "changed"
         current(repository).record.metadata["deep"]["x"] = "changed"
 
-        assert everything(repository.read("s")) == before
-        assert current(repository).record.metadata == {"tags": ["a"], "deep": {"x": 1}}
+        event = repository.read("s")[0]
+        assert event.message.text == "hi"
+        assert dict(event.metadata) == {"tags": ["a"], "deep": {"x": 1}}
+        assert dict(current(repository).record.metadata) == {"tags": ["a"], "deep": {"x": 1}}
 
 
 def _body(kind: str, size: int, seed: int = 0) -> str:
