@@ -121,6 +121,17 @@ class CompactionContract(Contract):
         assert mine.id == "mine"
         assert everything(filter(None, [six.find_event(session, made.id)])) == everything([made])
 
+    def test_an_inserted_event_is_found_and_replayed_by_the_id_it_was_given(self, six: SessionRepository) -> None:
+        archive(six, "", [Insertion(3, (said("a", "mine"), said("b", "other")))])
+        again = append(six, [said("a", "mine"), *numbered(7, 7)])
+        assert [(e.id, e.seq, e.replayed) for e in again.events] == [("mine", None, True), ("e7", 7, False)]
+        archive(six, "mine other")
+        found = six.find_event(current(six), "other")
+        assert found is not None
+        assert (found.message.text, found.archived) == ("b", True)
+        assert append(six, [said("x", "other")]).all_replayed
+        assert shape(six.read("s")) == ["e1", "e2", "-mine", "-other", "e3", "e4", "e5", "e6", "e7"]
+
     def test_an_insert_at_the_end_stays_before_what_comes_later(self, six: SessionRepository) -> None:
         archive(six, "e6", [Insertion(None, (said("a", "x"), said("b", "y")))])
         append(six, numbered(7, 8))
