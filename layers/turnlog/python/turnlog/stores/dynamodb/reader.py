@@ -116,10 +116,11 @@ class Reader:
             if batch:
                 yield batch
                 expected = batch[-1].last + 1
-            if hole or (page.next is None and expected <= min(ceiling, session.version.last_seq)):
+            ended = page.next is None or not batch  # a page of nothing but the closing commit has a next one
+            if hole or (ended and expected <= min(ceiling, session.version.last_seq)):
                 retries += 1
                 self._check_hole(session, expected, retries)
-            elif page.next is None:
+            elif ended:
                 return
 
     def _descending(
@@ -135,7 +136,7 @@ class Reader:
             if batch:
                 yield batch
                 expected = batch[-1].first - 1
-            if hole or (page.next is None and expected >= low):
+            if hole or ((page.next is None or not batch) and expected >= low):
                 retries += 1
                 self._check_hole(session, expected, retries)
 
