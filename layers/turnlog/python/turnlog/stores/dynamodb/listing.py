@@ -51,9 +51,9 @@ class Listing:
         self._tenant = tenant
 
     def put(self, session: Session, inc: int) -> None:
-        """Write the entry, unless one of a later life is there."""
+        """Write the entry, unless one of this life or a later one is there."""
         try:
-            self._rim.put(Put(entry(self._tenant, session, inc), newer_than(inc + 1)))
+            self._rim.put(Put(entry(self._tenant, session, inc), newer_than(inc)))
         except ConditionFailed:
             return
 

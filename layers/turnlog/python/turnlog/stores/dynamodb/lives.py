@@ -102,12 +102,15 @@ class Lives:
     def save(self, session: Session) -> StoredSession:
         """Insert or update the record alone (spec 1.6); expiry does not matter here."""
         keys.required(session.user_id, "user_id")
+        owners: set[str] = set()
         for attempt in range(1, 6):
             view = self._viewer.look(session.id, consistent=True)
             head = view.live_head
             if head is not None:
+                owners.add(head.record.user_id)
                 updated = self._replace_record(view, head, session)
                 if updated is not None:
+                    self._relist(updated.record, head.inc, owners)
                     return updated
             else:
                 try:
@@ -207,10 +210,14 @@ class Lives:
         done = self._write_record(head, record, self._new_cid(), condition)
         if done is None:
             return None
-        if record.user_id != head.record.user_id:
-            self._listing.put(record, head.inc)
-            self._listing.remove(head.record.user_id, record.id, head.inc)
         return done.stored(view.last_seq)
+
+    def _relist(self, record: Session, inc: int, owners: set[str]) -> None:
+        """The owner's list names the session. This is done even when the owner seems unchanged: an
+        earlier save may have changed the record and died before it came to the list."""
+        self._listing.put(record, inc)
+        for former in owners - {record.user_id}:
+            self._listing.remove(former, record.id, inc)
 
     def _write_record(self, head: Head, record: Session, mark: bytes, condition: Condition) -> Head | None:
         """The head afterwards; None when it changed meanwhile, or the outcome is not known."""
