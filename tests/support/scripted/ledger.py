@@ -192,7 +192,7 @@ class Ledger:
         inc = result.version.inc
         assert inc not in entry.closed, "an append was acknowledged by a life that had ended before it began"
         life = self.lives()[inc]
-        assert life.owner == request.user
+        assert request.user in life.owners
         fresh = [a.seq for a in result.events if not a.replayed]
         assert fresh == sorted(fresh, key=lambda seq: seq or 0)
         self._check_stored(life, request, result)
@@ -234,7 +234,7 @@ class Ledger:
         if not replay:
             assert inc > entry.newest_inc, "a life that was there before"
         assert inc not in entry.closed
-        assert self.lives()[inc].owner == user
+        assert user in self.lives()[inc].owners
         self.acked.setdefault(inc, 0)
 
     def ended(self, entry: Entry, *, only_dead: bool) -> None:

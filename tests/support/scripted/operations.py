@@ -24,6 +24,7 @@ from turnlog.domain.message import Message
 from turnlog.domain.ports import CompactionPlan, IdempotencyKey, Insertion
 from turnlog.domain.session import SessionChanges, Version
 from turnlog.service import CreateSession, SessionService
+from turnlog.testing.builders import a_session
 
 from .ledger import SESSION, Entry, Ledger, Request, window_of
 from .process import Crash, Fault, Process, Race, Stale, Step, Torn, World
@@ -317,6 +318,27 @@ class Patch:
             actor.ledger.patched.add(place)
 
 
+@dataclass(frozen=True)
+class Save:
+    """The port's insert or update of a record, for the owner that it has."""
+
+    user: str = "alice"
+
+    def run(self, actor: Actor) -> None:
+        entry = actor.begin()
+        life = actor.ledger.live_life()
+        record = a_session(SESSION, user_id=life.owner if life else self.user, now=actor.world.now())
+        try:
+            stored = actor.process.repository.save(record)
+        except TurnlogError as error:
+            actor.ledger.failed(actor.ledger.end(entry), error, None)
+            return
+        actor.ledger.end(entry)
+        assert stored.record.user_id == record.user_id
+        assert stored.version.inc >= entry.newest_inc
+        actor.ledger.acked.setdefault(stored.version.inc, 0)
+
+
 # ------------------------------------------------------------------ passes and reads
 
 
@@ -363,7 +385,6 @@ class Compact:
         else:
             actor.ledger.passed(actor.ledger.end(entry), label, seen, applied)
             assert applied or entry.disturbed or self.stale, "a pass without a rival was refused"
-
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,13 @@ class Life:
 
     @property
     def owner(self) -> str:
-        """Whose life it is."""
-        return self.heads[0][1].record.user_id
+        """Whose life it is now; a save may have changed that."""
+        return self.heads[-1][1].record.user_id
+
+    @property
+    def owners(self) -> set[str]:
+        """Whose life it ever was."""
+        return {head.record.user_id for _, head in self.heads}
 
     def last_seq_at(self, moment: Moment) -> int:
         """How long the log was."""
