@@ -212,12 +212,21 @@ class Appender:
         own = Known(fresh, key)
         carried, fold = lookup.carried, lookup.fold
         if own.count and carried.count and carried.count + own.count > FOLD_BEFORE:
-            head = view.head
-            assert head is not None
-            self._blocks.put(head.pk, head.inc, fold, view.last_seq, carried)
-            after = Lookup.of(carried, self._blocks.read(head.pk, head.inc, at_least=fold + 1), last_seq=view.last_seq)
-            carried, fold = after.carried, after.fold
+            carried, fold = self._fold_before(view, own, carried, fold)
         return _Judged(None, placed, carried.plus(own), fold, crossed=carried.count <= FOLD_AFTER)
+
+    def _fold_before(self, view: View, own: Known, carried: Known, fold: int) -> tuple[Known, int]:
+        """Make room among the ids that this commit will carry. The block is most often there: the
+        writer that crossed the line has put it; then it is only adopted."""
+        head = view.head
+        assert head is not None
+        blocks = self._blocks.read(head.pk, head.inc, at_least=fold, newer=True)
+        now = Lookup.of(carried, blocks, last_seq=view.last_seq)
+        if now.carried.count and now.carried.count + own.count > FOLD_BEFORE:
+            self._blocks.put(head.pk, head.inc, now.fold, view.last_seq, now.carried)
+            blocks = self._blocks.read(head.pk, head.inc, at_least=now.fold + 1)
+            now = Lookup.of(now.carried, blocks, last_seq=view.last_seq)
+        return now.carried, now.fold
 
     def _fold_after(self, judged: _Judged, commit: Commit) -> None:
         """Fold when this append crossed the line. The append has succeeded whatever happens here:
