@@ -17,6 +17,7 @@ from turnlog.domain.errors import (
     PreconditionFailed,
     SessionExists,
     SessionNotFound,
+    StoreUnavailable,
 )
 from turnlog.domain.event import EventDraft, SessionEvent
 from turnlog.domain.exactjson import JsonObject
@@ -25,6 +26,7 @@ from turnlog.domain.message import ROLES, Message
 from turnlog.domain.ports import AppendRequest, AppendResult, CompactionPlan, IdempotencyKey, Insertion, Order
 from turnlog.domain.session import DEFAULT_TTL_SECONDS, Session, SessionChanges, StoredSession
 from turnlog.service import (
+    CREATE_ROUNDS,
     MAX_LAST_N,
     SCAN_BATCHES,
     CreateSession,
@@ -381,6 +383,26 @@ def test_an_append_may_create_its_session(service: SessionService) -> None:
     assert service.get("alice", "s").record.expires_at == START.plus_seconds(DEFAULT_TTL_SECONDS)
 
 
+@pytest.mark.parametrize(
+    ("drafts", "if_match", "error"),
+    [
+        ((_said("a"),), ('"1.2.3"',), PreconditionFailed),
+        ((_said("a"),), ("*",), PreconditionFailed),
+        ((EventDraft(Message.system("rules")),), None, InvalidRequest),
+        ((_said("a", "~abc-1"),), None, InvalidRequest),
+    ],
+)
+def test_an_append_that_is_refused_creates_no_session(
+    service: SessionService, drafts: tuple[EventDraft, ...], if_match: tuple[str, ...] | None, error: type[Exception]
+) -> None:
+    """A refused write must not take the id."""
+    with pytest.raises(error):
+        service.append("alice", "new", drafts, create_if_missing=True, if_match=if_match)
+
+    with pytest.raises(SessionNotFound):
+        service.get("alice", "new")
+
+
 def test_an_append_that_creates_gives_nobody_anothers_session(service: SessionService) -> None:
     service.create(CreateSession("bob", "s"))
     with pytest.raises(SessionNotFound):
@@ -398,6 +420,8 @@ def test_an_append_that_creates_begins_a_new_life_after_a_dead_one(service: Sess
 
 
 def test_an_append_that_finds_the_session_gone_again_and_again_gives_up(clock: ManualClock) -> None:
+    """The caller said "create it", so this is a reason to come again and not a 404."""
+
     class Vanishing(InMemorySessionRepository):
         appends = 0
 
@@ -407,9 +431,9 @@ def test_an_append_that_finds_the_session_gone_again_and_again_gives_up(clock: M
             return super().append(request)
 
     repository = Vanishing()
-    with pytest.raises(SessionNotFound):
+    with pytest.raises(StoreUnavailable):
         SessionService(repository, clock=clock).append("alice", "s", (_said(),), create_if_missing=True)
-    assert repository.appends == 4
+    assert repository.appends == CREATE_ROUNDS
 
 
 def test_whoever_loses_the_race_to_create_says_so_to_the_store(clock: ManualClock) -> None:

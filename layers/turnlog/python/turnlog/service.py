@@ -20,6 +20,7 @@ from .domain.errors import (
     PreconditionFailed,
     SessionExists,
     SessionNotFound,
+    StoreUnavailable,
 )
 from .domain.event import EventDraft, SessionEvent
 from .domain.exactjson import EMPTY, JsonObject
@@ -39,10 +40,12 @@ from .domain.ports import (
     SessionRepository,
     place_of,
 )
-from .domain.session import DEFAULT_TTL_SECONDS, ETag, Session, SessionChanges, StoredSession
+from .domain.session import DEFAULT_TTL_SECONDS, ETag, Session, SessionChanges, StoredSession, Version
 
 SYSTEM_MESSAGES_DOC: Final = "docs/system-messages.md"
 MAX_LAST_N: Final = 1000
+CREATE_ROUNDS: Final = 6
+"""How often find-or-create tries again when others create and delete the session meanwhile."""
 SCAN_BATCHES: Final = 8
 """How many store reads (each of at most 1 MB) one listing makes before it answers with what it
 has and a cursor."""
@@ -212,31 +215,61 @@ class SessionService:
             raise InvalidRequest.at("/events", "must hold at least one event")
         _check_twins(drafts)
 
-        def attempt(crowded: bool = False) -> AppendResult:
-            now = self._clock.now()
+        def guard(view: AppendView) -> None:
+            self._judge(view, user_id, session_id, self._clock.now(), if_match)
 
-            def guard(view: AppendView) -> None:
-                self._judge(view, user_id, session_id, now, if_match)
-
-            return self._repository.append(AppendRequest(session_id, drafts, now, key, guard, crowded))
+        def attempt(*, crowded: bool) -> AppendResult:
+            return self._repository.append(
+                AppendRequest(session_id, drafts, self._clock.now(), key, guard, crowded=crowded)
+            )
 
         if not create_if_missing:
-            return attempt()
-        return self._append_creating(user_id, session_id, attempt)
+            return attempt(crowded=False)
+        return self._append_creating(user_id, session_id, drafts, if_match, attempt)
 
-    def _append_creating(self, user_id: str, session_id: str, attempt: Callable[[bool], AppendResult]) -> AppendResult:
-        # A race can create or delete the session between our two steps, so go round a few times;
-        # whoever created it meanwhile, the guard decides whether we may write.
+    def _append_creating(
+        self,
+        user_id: str,
+        session_id: str,
+        drafts: tuple[EventDraft, ...],
+        if_match: tuple[str, ...] | None,
+        attempt: Callable[..., AppendResult],
+    ) -> AppendResult:
+        """Append; create the session first if there is none.
+
+        A race can create or delete it between our two steps, so this goes round a few times;
+        whoever created it meanwhile, the guard decides whether we may write.
+        """
         crowded = False
-        for _ in range(3):
+        for _ in range(CREATE_ROUNDS):
             try:
-                return attempt(crowded)
+                return attempt(crowded=crowded)
             except SessionNotFound:
+                found = self._repository.find(session_id)
+                if (
+                    found is not None
+                    and found.record.user_id != user_id
+                    and not found.record.expired(self._clock.now())
+                ):
+                    raise
+                # What would be refused must not leave an empty session behind.
+                self._judge_first(user_id, session_id, drafts, if_match)
                 try:
                     self.create(CreateSession(user_id=user_id, id=session_id))
                 except SessionExists:
                     crowded = True
-        return attempt(crowded)
+        raise StoreUnavailable("The session is created and deleted by others at this moment; try again.")
+
+    def _judge_first(
+        self, user_id: str, session_id: str, drafts: tuple[EventDraft, ...], if_match: tuple[str, ...] | None
+    ) -> None:
+        """Judge the first append of a session that does not exist yet."""
+        if if_match is not None:
+            raise PreconditionFailed("There is no session yet that If-Match could name.")
+        now = self._clock.now()
+        record = Session.build(id=session_id, user_id=user_id, now=now)
+        view = AppendView(StoredSession(record, Version(0, 0, 0)), drafts, {})
+        self._judge(view, user_id, session_id, now, None)
 
     def _judge(
         self, view: AppendView, user_id: str, session_id: str, now: Instant, if_match: tuple[str, ...] | None
@@ -263,10 +296,10 @@ class SessionService:
         for i, draft in enumerate(view.drafts):
             if i in view.replays:
                 continue
-            if draft.id is not None and ids.is_server_made(draft.id):
-                raise InvalidRequest.at(f"/events/{i}/id", "ids that begin with ~ are made by the server")
             if draft.message.role == "system" and not system_ok:
                 raise InvalidRequest.at(f"/events/{i}/message/role", _system_refused(session_id))
+            if draft.id is not None and ids.is_server_made(draft.id):
+                raise InvalidRequest.at(f"/events/{i}/id", "ids that begin with ~ are made by the server")
 
     def event(self, user_id: str, session_id: str, event_id: str) -> tuple[StoredSession, SessionEvent]:
         """One event by its id; raises ``SessionNotFound`` or ``EventNotFound``."""
@@ -295,6 +328,8 @@ class SessionService:
         """
         session = self.get(user_id, session_id)
         filter = filter or EventFilter()
+        if filter.page is not None:
+            raise InvalidRequest.at("query:page", "a listing is paged by its cursor")
         if cursor is not None and cursor.inc != session.version.inc:
             raise InvalidRequest.at("query:cursor", "belongs to an earlier life of this session; start again")
         if filter.last_n is not None and filter.last_n > MAX_LAST_N:

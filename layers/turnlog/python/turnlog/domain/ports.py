@@ -55,6 +55,10 @@ class IdempotencyKey:
     request: bytes
 
 
+KEY_ENDED = "The session that this Idempotency-Key created has been deleted since."
+"""What a late retry of a create is told."""
+
+
 @dataclass(frozen=True)
 class AppendView:
     """What an append sees before it tries to win a slot, for the guard to judge.
@@ -202,10 +206,12 @@ class SessionRepository(Protocol):
     def create(self, session: Session, *, now: Instant, token: IdempotencyKey | None = None) -> StoredSession:
         """Insert if the id is free, or its last holder is deleted or expired at ``now``.
 
-        The same ``token`` again gives the stored session: a lost answer is replayed.
+        The same ``token`` again gives the stored session: a lost answer is replayed. It does not
+        bring back a session that was deleted since (as long as the store remembers that one).
 
         Raises:
             SessionExists: a live session holds the id.
+            Conflict: the session that this token created was deleted.
             IdempotencyKeyReused: it was created with this token's key and another request.
         """
         ...

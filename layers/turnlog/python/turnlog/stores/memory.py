@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from ..domain import ids
 from ..domain.archive import ActiveInsert, ArchiveState
 from ..domain.errors import (
+    Conflict,
     IdempotencyKeyReused,
     InvalidRequest,
     PreconditionFailed,
@@ -29,6 +30,7 @@ from ..domain.filter import EventFilter
 from ..domain.instant import Instant
 from ..domain.message import Message
 from ..domain.ports import (
+    KEY_ENDED,
     Appended,
     AppendRequest,
     AppendResult,
@@ -85,6 +87,7 @@ class MemoryDatabase:
         self.lock = threading.RLock()
         self.lives: dict[tuple[str, str], _Life] = {}
         self.last_inc: dict[tuple[str, str], int] = {}
+        self.ended: dict[tuple[str, str], tuple[bytes, str]] = {}
 
 
 class InMemorySessionRepository:
@@ -122,6 +125,7 @@ class InMemorySessionRepository:
         with self._db.lock:
             life = self._find(session.id)
             if life is None or life.record.expired(now):
+                self._refuse_ended(session, token)
                 return self._begin(session, now, token).stored()
             if token is None or life.token is None or token.key != life.token.key:
                 raise SessionExists(session.id)
@@ -186,7 +190,9 @@ class InMemorySessionRepository:
         with self._db.lock:
             if self._find(session_id) is None:
                 return False
-            del self._db.lives[self._tenant, session_id]
+            life = self._db.lives.pop((self._tenant, session_id))
+            if life.token is not None:
+                self._db.ended[self._tenant, session_id] = (life.token.key, life.record.user_id)
             return True
 
     def delete_expired(self, before: Instant) -> int:
@@ -332,6 +338,12 @@ class InMemorySessionRepository:
     def _same_life(self, session: StoredSession) -> _Life | None:
         life = self._find(session.id)
         return life if life is not None and life.inc == session.version.inc else None
+
+    def _refuse_ended(self, session: Session, token: IdempotencyKey | None) -> None:
+        """A late retry does not bring back what was deleted since."""
+        ended = self._db.ended.get((self._tenant, session.id))
+        if token is not None and ended == (token.key, session.user_id):
+            raise Conflict(KEY_ENDED)
 
     def _begin(self, session: Session, now: Instant, token: IdempotencyKey | None) -> _Life:
         key = (self._tenant, session.id)

@@ -71,7 +71,7 @@ class Listing:
         entries: list[Item] = []
         start: Key | None = None
         while True:
-            page = self._rim.query(pk, "L#", "L#~", consistent=True, start=start)
+            page = self._rim.query(pk, "L#", "L$", consistent=True, start=start)  # "$" follows "#"
             entries += page.items
             start = page.next
             if start is None:
@@ -85,15 +85,17 @@ class Listing:
         """One page through an index: the index, the entries, the heads."""
         pk = keys.user_pk(self._tenant, user_id)
         start = None if token is None else self._start(token, user_id, order_by)
-        page = self._rim.query_index(f"by_{order_by}", pk, descending=order == "desc", limit=limit, start=start)
-        found = self._rim.batch_get([row.key for row in page.rows])
-        entries = {_session_id(found[row.key]): found[row.key] for row in page.rows if row.key in found}
+        # One row more tells whether anything follows; the index's own "next" only says where it stopped.
+        page = self._rim.query_index(f"by_{order_by}", pk, descending=order == "desc", limit=limit + 1, start=start)
+        shown = page.rows[:limit]
+        found = self._rim.batch_get([row.key for row in shown])
+        entries = {_session_id(found[row.key]): found[row.key] for row in shown if row.key in found}
         rows = tuple(
             SessionEntry(head.record, Instant.of_ms(int(str(item["activity"]))))
             for head, item in self._heads(user_id, entries)
             if not head.record.expired(now)
         )
-        return SessionPage(rows, _token(page.next, order_by) if page.next else None)
+        return SessionPage(rows, _token(shown[-1], order_by) if len(page.rows) > limit else None)
 
     def _heads(self, user_id: str, entries: dict[str, Item]) -> list[tuple[Head, Item]]:
         """The living heads behind entries, in the entries' order."""

@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...domain.errors import (
+    Conflict,
     FieldError,
     IdempotencyKeyReused,
     PreconditionFailed,
@@ -29,7 +30,7 @@ from ...domain.errors import (
     StoreUnavailable,
 )
 from ...domain.instant import NS, Instant
-from ...domain.ports import IdempotencyKey
+from ...domain.ports import KEY_ENDED, IdempotencyKey
 from ...domain.session import Session, SessionChanges, StoredSession
 from . import keys
 from .append import CID_BYTES
@@ -131,6 +132,7 @@ class Lives:
             head = view.head
             if head is not None and not head.deleted and not (expired_is_dead and head.record.expired(now)):
                 return self._already(head, view, cid, token, session.user_id)
+            _refuse_ended(head, token, session.user_id)
             try:
                 if head is not None:
                     self._end(view, head, only_expired_at=now)
@@ -323,6 +325,14 @@ class Lives:
         prefix = keys.commit_prefix(head.inc)
         page = self._rim.query(head.pk, prefix, prefix + "~", descending=True, limit=1, consistent=True)
         return Commit.of(page.items[0]) if page.items else None
+
+
+def _refuse_ended(head: Head | None, token: IdempotencyKey | None, user_id: str) -> None:
+    """A late retry does not bring back what was deleted since (known while the dead head stands)."""
+    if head is None or token is None or not head.deleted or head.record.user_id != user_id:
+        return
+    if head.token[:KEY_HASH] == token.key[:KEY_HASH]:
+        raise Conflict(KEY_ENDED)
 
 
 def _listed_inc(failed: Exception) -> int:

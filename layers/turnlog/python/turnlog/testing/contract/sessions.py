@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ...domain.errors import (
+    Conflict,
     IdempotencyKeyReused,
     InvalidRequest,
     PreconditionFailed,
@@ -78,6 +79,28 @@ class SessionContract(Contract):
     ) -> None:
         created = repository.create(a_session("s"), now=START, token=a_key("k"))
         assert repository.create(a_session("s"), now=START.plus_seconds(5), token=a_key("k")) == created
+
+    def test_a_late_retry_does_not_bring_a_deleted_session_back(self, repository: SessionRepository) -> None:
+        repository.create(a_session("s"), now=START, token=a_key("k"))
+        repository.delete("s")
+        with pytest.raises(Conflict):
+            repository.create(a_session("s"), now=START, token=a_key("k"))
+        assert repository.find("s") is None
+        repository.create(a_session("s"), now=START, token=a_key("another key"))
+        assert current(repository).version.last_seq == 0
+
+    def test_a_full_last_page_of_the_list_says_that_it_is_the_last(self, repository: SessionRepository) -> None:
+        for i in range(4):
+            started(repository, f"s{i}")
+        page = repository.page_by_user(
+            current(repository, "s0").record.user_id, now=START, limit=4, order="asc", order_by="created", token=None
+        )
+        assert len(page.entries) == 4
+        assert page.next_token is None
+
+    def test_a_session_whose_id_sorts_last_is_listed(self, repository: SessionRepository) -> None:
+        started(repository, "~~~")
+        assert [s.id for s in repository.list_by_user(current(repository, "~~~").record.user_id)] == ["~~~"]
 
     def test_a_token_with_another_request_is_refused(self, repository: SessionRepository) -> None:
         repository.create(a_session("s"), now=START, token=a_key("k"))
