@@ -96,8 +96,8 @@ def _run(order: Order, lock: int, progress: Progress) -> int:
     _forget_dead_run(order.home, progress)
     require_free(order.port)
     if order.fresh:
+        progress.say("FRESH: forgetting the sessions of earlier runs")
         shutil.rmtree(order.home.state, ignore_errors=True)
-        progress.say("FRESH: starting without the sessions of earlier runs")
     with ExitStack() as stack:
         issuer = stack.enter_context(_serving_issuer(order.home, progress))
         assembly = synthesise(order.home.assembly, _context(issuer), progress.say)
