@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -15,8 +16,9 @@ _LOGGED: Final = re.compile(r"~(0|[1-9a-z][0-9a-z]{0,12})-([1-9][0-9]{0,11})", r
 _INSERTED: Final = re.compile(r"~(0|[1-9a-z][0-9a-z]{0,12})-p([0-9a-z.]{1,64})-(0|[1-9][0-9]{0,5})", re.ASCII)
 
 
+@lru_cache(maxsize=1024)
 def base36(number: int) -> str:
-    """A non-negative number in lower-case base 36."""
+    """A non-negative number in lower-case base 36. Remembered, because each event of a life asks for the same one."""
     if number < 0:
         raise ValueError(f"{number} is negative")
     out = ""

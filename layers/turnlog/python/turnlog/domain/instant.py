@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Final
 
 from .errors import InvalidRequest
@@ -61,9 +61,11 @@ class Instant:
         """From nanoseconds since the epoch; shown with 3, 6 or 9 fractional digits."""
         seconds, rest = divmod(ns, NS)
         digits = f"{rest:09d}"
-        while len(digits) > 3 and digits.endswith("000"):
-            digits = digits[:-3]
-        return cls(ns, f"{_clock_text(_EPOCH + timedelta(seconds=seconds))}.{digits}Z")
+        if rest % 1_000 == 0:
+            digits = digits[:6] if rest % 1_000_000 else digits[:3]
+        day, second = divmod(seconds, 86_400)
+        minute = second // 60
+        return cls(ns, f"{_day_text(day)}{minute // 60:02d}:{minute % 60:02d}:{second % 60:02d}.{digits}Z")
 
     @classmethod
     def of_ms(cls, ms: int) -> Instant:
@@ -105,4 +107,10 @@ def _seconds(moment: datetime) -> int:
 
 
 def _clock_text(moment: datetime) -> str:
-    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}"
+    return moment.isoformat()[:19]
+
+
+@lru_cache(maxsize=1024)
+def _day_text(day: int) -> str:
+    """The date of a day since the epoch, and the ``T``. Remembered: the events of a session share few days."""
+    return (_EPOCH + timedelta(days=day)).isoformat()[:11]

@@ -63,13 +63,13 @@ def from_wire(wire: Mapping[str, Any]) -> Item:
     """DynamoDB attribute values as Python values; attributes of other types are not ours."""
     item: Item = {}
     for name, typed in wire.items():
-        ((kind, value),) = typed.items()
-        if kind == "N":
-            item[name] = int(value)
-        elif kind == "B":
-            item[name] = bytes(value)
-        elif kind in ("S", "BOOL"):
-            item[name] = value
+        for kind, value in typed.items():  # there is exactly one
+            if kind == "N":
+                item[name] = int(value)
+            elif kind == "B":
+                item[name] = bytes(value)
+            elif kind in ("S", "BOOL"):
+                item[name] = value
     return item
 
 

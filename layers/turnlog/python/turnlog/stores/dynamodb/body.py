@@ -98,7 +98,8 @@ class Unpacked:
     __slots__ = ("branch", "has_metadata", "id", "message", "metadata", "timestamp")
 
     def __init__(self, envelope: str, message: str) -> None:
-        stamp, *rest = json.loads(envelope)
+        alone = envelope[1:-1]  # most events are nothing but a time and a message
+        stamp, *rest = [int(alone)] if alone.isdecimal() else json.loads(envelope)
         self.timestamp = Instant.of_ms(stamp) if isinstance(stamp, int) else Instant.parse(stamp)
         self.id: str | None = rest[0] if rest else None
         self.branch: str | None = rest[1] if len(rest) > 1 else None

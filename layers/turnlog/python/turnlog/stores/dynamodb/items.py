@@ -40,6 +40,9 @@ class Totals:
         return cls(*get_varints(data)[0])
 
 
+NO_TOTALS: Final = Totals()
+
+
 # ------------------------------------------------------------------ commits
 
 
@@ -120,7 +123,7 @@ class Commit:
             cid=cast("bytes", item["c"]),
             generation=cast("int", item["g"]),
             body=body,
-            totals=Totals.decode(cast("bytes", item["t"])) if "t" in item else Totals(),
+            totals=Totals.decode(cast("bytes", item["t"])) if "t" in item else NO_TOTALS,
             known=known,
             fold=fold,
         )

@@ -44,13 +44,17 @@ def get_varints(data: bytes, at: int = 0, *, count: int | None = None) -> tuple[
     """``count`` numbers (all of them without it) from ``at`` on, and where they end."""
     out: list[int] = []
     while at < len(data) and len(out) != count:
-        number = shift = 0
-        while data[at] & 0x80:
-            number |= (data[at] & 0x7F) << shift
-            shift += 7
-            at += 1
-        out.append(number | data[at] << shift)
+        number = data[at]
         at += 1
+        if number & 0x80:
+            number, shift = number & 0x7F, 7
+            while data[at] & 0x80:
+                number |= (data[at] & 0x7F) << shift
+                shift += 7
+                at += 1
+            number |= data[at] << shift
+            at += 1
+        out.append(number)
     return out, at
 
 
