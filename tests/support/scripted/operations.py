@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from turnlog.domain.errors import (
+    Conflict,
     IdempotencyKeyReused,
     InvalidRequest,
     PreconditionFailed,
@@ -114,6 +115,16 @@ class Actor:
             self.act(planned.act)
 
         return Race(work) if planned.split is None else Torn(work, planned.split)
+
+
+def run_history(history: Sequence[Act]) -> Actor:
+    """A session, and then one act after the other; after each, everything is as it should be."""
+    actor = Actor()
+    actor.act(Act(Create()))
+    for act in history:
+        actor.act(act)
+        actor.ledger.settle()
+    return actor
 
 
 # ------------------------------------------------------------------ appends
@@ -251,7 +262,8 @@ class Create:
         try:
             stored = actor.service.create(request, key=token)
         except TurnlogError as error:
-            actor.ledger.failed(actor.ledger.end(entry), error, None)
+            ended = (Conflict,) if token else ()  # what the key made has been deleted since
+            actor.ledger.failed(actor.ledger.end(entry), error, None, expected=ended)
         else:
             actor.ledger.created(actor.ledger.end(entry), self.user, stored, replay=token is not None)
 

@@ -80,14 +80,15 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "delete what expired": Scenario(_after(Append(IDS)), Expire(purge=True), Expire(purge=True)),
 }
 
-READS: Final[dict[str, Scenario]] = {
+_READ: Final[dict[str, Operation]] = {
+    "window": ReadWindow(),
+    "window of a version": ReadWindow(min_version=True),
+    "walk": Walk(hint=1),
+    "walk back": Walk("desc"),
+}
+READS: Final = {
     name: Scenario(_after(Append(IDS), Append(IDS * 2), Compact(2), Append((("big", 0),))), read, read)
-    for name, read in {
-        "window": ReadWindow(),
-        "window of a version": ReadWindow(min_version=True),
-        "walk": Walk(hint=1),
-        "walk back": Walk("desc"),
-    }.items()
+    for name, read in _READ.items()
 }
 
 RIVALS: Final[dict[str, tuple[Operation, ...]]] = {

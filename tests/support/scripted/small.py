@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import pytest
 
 from turnlog.stores.dynamodb import append
 
+FOLD_AFTER: Final = 2
+FOLD_BEFORE: Final = 4
+BLOB_ABOVE: Final = 300
+
 
 @contextmanager
 def small_limits() -> Iterator[pytest.MonkeyPatch]:
-    """Ids are folded after 2 and before 4 of them; bodies of 300 bytes lie among the blobs."""
+    """Lower the limits, and give the patch that did it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(append, "FOLD_AFTER", 2)
-        patch.setattr(append, "FOLD_BEFORE", 4)
-        patch.setattr(append, "BLOB_ABOVE", 300)
+        patch.setattr(append, "FOLD_AFTER", FOLD_AFTER)
+        patch.setattr(append, "FOLD_BEFORE", FOLD_BEFORE)
+        patch.setattr(append, "BLOB_ABOVE", BLOB_ABOVE)
         yield patch

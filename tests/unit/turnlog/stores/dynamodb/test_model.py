@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.support.scripted.operations import Act, Actor, Create
+from tests.support.scripted.operations import Act, run_history
 from tests.support.scripted.small import small_limits
 from tests.support.scripted.strategies import histories
 
@@ -28,8 +28,4 @@ def _small() -> Iterator[None]:
 @given(histories)
 def test_whatever_goes_wrong_nothing_is_lost_doubled_or_reordered(history: list[Act]) -> None:
     """Whatever was answered holds, whatever was not has happened once or never."""
-    actor = Actor()
-    actor.act(Act(Create()))
-    for act in history:
-        actor.act(act)
-        actor.ledger.settle()
+    run_history(history)
