@@ -37,6 +37,7 @@ from turnlog.domain.ports import (
 from turnlog.domain.session import StoredSession, Version
 from turnlog.service import SessionService
 from turnlog.stores.dynamodb import keys
+from turnlog.stores.dynamodb.items import Head
 
 from .process import Crash, Process, World
 from .table import Moment
@@ -86,6 +87,8 @@ class Ledger:
     """Lives whose end was answered."""
     patched: set[tuple[int, int]] = field(default_factory=set)
     """(life, rev) that a guarded change was answered for."""
+    _lives: tuple[Moment, dict[int, Life]] | None = None
+    _heads: tuple[Moment, list[tuple[Moment, Head | None]]] | None = None
 
     @property
     def pk(self) -> str:
@@ -93,8 +96,11 @@ class Ledger:
         return keys.session_pk(TENANT, SESSION)
 
     def lives(self) -> dict[int, Life]:
-        """What really stands there."""
-        return lives_of(self.world, self.pk, SESSION)
+        """What really stands there (read once for each moment)."""
+        now = self.world.table.now
+        if self._lives is None or self._lives[0] != now:
+            self._lives = now, lives_of(self.world, self.pk, SESSION)
+        return self._lives[1]
 
     def service(self, repository: SessionRepository) -> SessionService:
         """The service that users call."""
@@ -118,10 +124,10 @@ class Ledger:
 
     def head_at(self, moment: Moment) -> tuple[bool, int, str, Instant | None] | None:
         """(deleted, life, owner, expiry) of the head at a moment."""
-        found = None
-        for at, head in heads_of(self.world, self.pk, SESSION):
-            if at <= moment:
-                found = head
+        now = self.world.table.now
+        if self._heads is None or self._heads[0] != now:
+            self._heads = now, heads_of(self.world, self.pk, SESSION)
+        found = next((head for at, head in reversed(self._heads[1]) if at <= moment), None)
         if found is None:
             return None
         return found.deleted, found.inc, found.record.user_id, found.record.expires_at
