@@ -16,7 +16,7 @@ from .items import Blob
 from .rim import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mypy_boto3_s3 import S3Client
 
@@ -84,14 +84,17 @@ class S3BlobStore:
         return verified(blob, data)
 
 
+def _response(error: Exception) -> Mapping[str, Any]:
+    """What S3 answered; a connection error has a ``response`` of None, or none at all."""
+    return getattr(error, "response", None) or {}
+
+
 def _code(error: Exception) -> str:
-    response: Any = getattr(error, "response", {})
-    return str(response.get("Error", {}).get("Code", ""))
+    return str(_response(error).get("Error", {}).get("Code", ""))
 
 
 def _translate(error: Exception) -> Exception:
-    response: Any = getattr(error, "response", {})
-    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    status = _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if isinstance(error, BotoCoreError) or status >= 500 or _code(error) in ("SlowDown", "RequestTimeout"):
         return Unavailable(f"S3 is not available: {_code(error) or type(error).__name__}")
     return error
