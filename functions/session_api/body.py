@@ -45,13 +45,25 @@ def read_json(event: Mapping[str, Any]) -> JsonValue:
 
     Raises:
         MalformedRequest: broken base64.
-        MalformedJson: empty, not UTF-8, or not JSON.
+        MalformedJson: empty, not UTF-8 (even if the gateway made it so), or not JSON.
         PayloadTooLarge: over 4 MiB as sent, or over Lambda's limit once wrapped.
     """
     raw = _bytes(event)
+    _check_unaltered(event, raw)
     if not raw.strip():
         raise MalformedJson("The body is empty; send a JSON object.")
     return exactjson.loads(raw)
+
+
+def _check_unaltered(event: Mapping[str, Any], raw: bytes) -> None:
+    """Refuse a body that the gateway had to repair: it decodes text before the function sees it, and
+    puts U+FFFD where the bytes are no UTF-8. The length that the caller announced gives that away."""
+    headers = event.get("headers") or {}
+    announced = headers.get("content-length", "")
+    if "content-encoding" not in headers and announced.isdecimal() and int(announced) != len(raw):
+        raise MalformedJson(
+            f"The body was sent with {announced} bytes and arrived as text of {len(raw)}: it is not UTF-8."
+        )
 
 
 def _bytes(event: Mapping[str, Any]) -> bytes:

@@ -172,7 +172,7 @@ class FakeApi:
             return httpx.Response(204)
         ttl = body.get("ttl_seconds")
         changes = SessionChanges(
-            metadata=JsonObject.of(body["metadata"]) if "metadata" in body else None,
+            metadata=JsonObject.of(body["metadata"] or {}) if "metadata" in body else None,
             set_expires_at="ttl_seconds" in body,
             expires_at=None if ttl is None else self.clock.now().plus_seconds(ttl),
             set_compaction="compaction" in body,

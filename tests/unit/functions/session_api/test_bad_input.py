@@ -355,6 +355,16 @@ def test_broken_base64_and_broken_utf8_are_400(api: Api, body: str) -> None:
     assert 400 == api.invoke(http_event("POST", "/v1/sessions", body=body, is_base64=True, claims=claims)).status
 
 
+def test_a_body_that_the_gateway_repaired_is_400(session: Api) -> None:
+    """It puts U+FFFD where the bytes were no UTF-8; what was announced is then of another length."""
+    sent = b'{"events":[{"message":{"role":"user","content":"caf\xe9"}}]}'
+    repaired = sent.decode("utf-8", "replace")
+
+    assert 400 == session.call("POST", "/v1/sessions/s/events", raw=repaired, Content_Length=str(len(sent))).status
+    whole = str(len(repaired.encode()))
+    assert 201 == session.call("POST", "/v1/sessions/s/events", raw=repaired, Content_Length=whole).status
+
+
 def test_a_lone_surrogate_that_the_gateway_let_through_is_400(api: Api) -> None:
     """The event's own JSON may hold one."""
     assert 400 == api.call("POST", "/v1/sessions", raw='{"id":"\ud800"}').status

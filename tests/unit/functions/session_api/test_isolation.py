@@ -94,6 +94,9 @@ BAD_CLAIMS: list[Any] = [
     {"custom:tenant": {"acme": 1}, "sub": "alice"},
     {"custom:tenant": True, "sub": "alice"},
     {"custom:tenant": "acme", "sub": "\ud800"},
+    {"custom:tenant": "acme", "sub": "null"},
+    {"custom:tenant": "[acme]", "sub": "alice"},
+    {"custom:tenant": "acme", "sub": '{"name": "alice"}'},
     {"tenant": "acme", "sub": "alice"},
 ]
 

@@ -107,6 +107,15 @@ def test_update_replaces_metadata_whole(client: Client) -> None:
     assert {} == session.update(metadata={}).metadata
 
 
+def test_none_clears_metadata(client: Client, api: FakeApi) -> None:
+    """Like every other field of an update."""
+    session = client.session("s1")
+    session.create(metadata={"a": 1})
+
+    assert {} == session.update(metadata=None).metadata
+    assert b'{"metadata":null}' == api.requests[-1].content
+
+
 def test_an_update_under_an_old_tag_is_refused_with_the_current_one(client: Client) -> None:
     """Two writers: the second learns what it missed."""
     session = client.session("s1")

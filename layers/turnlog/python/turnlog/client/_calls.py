@@ -109,7 +109,7 @@ def list_sessions(
 def update_session(
     session_id: str,
     *,
-    metadata: Mapping[str, JsonValue] | Unset,
+    metadata: Mapping[str, JsonValue] | Unset | None,
     ttl_seconds: int | Unset | None,
     compaction: Mapping[str, JsonValue] | Unset | None,
     allow_system_messages: bool | Unset | None,
@@ -118,7 +118,7 @@ def update_session(
     """PATCH /v1/sessions/{sid}"""
     fields: dict[str, str] = {}
     if metadata is not UNSET:
-        fields["metadata"] = object_of(metadata, "/metadata").raw
+        fields["metadata"] = "null" if metadata is None else object_of(metadata, "/metadata").raw
     if ttl_seconds is not UNSET:
         fields["ttl_seconds"] = dumps(ttl_seconds)
     if compaction is not UNSET:

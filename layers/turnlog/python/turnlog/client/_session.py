@@ -93,7 +93,7 @@ class Session:
     def update(
         self,
         *,
-        metadata: Mapping[str, JsonValue] | Unset = UNSET,
+        metadata: Mapping[str, JsonValue] | Unset | None = UNSET,
         ttl_seconds: int | Unset | None = UNSET,
         compaction: Mapping[str, JsonValue] | Unset | None = UNSET,
         allow_system_messages: bool | Unset | None = UNSET,
@@ -103,7 +103,7 @@ class Session:
         server's default for system messages.
 
         Args:
-            metadata: Replaces the whole object; ``{}`` empties it.
+            metadata: Replaces the whole object; None or ``{}`` empties it.
             ttl_seconds: A new lifetime, counted from now; at least 60.
             compaction: Another policy.
             allow_system_messages: Whether system messages are stored.
