@@ -70,7 +70,7 @@ class Call:
     @cached_property
     def session_id(self) -> str:
         """The ``sid`` of the path, decoded once; raises ``InvalidRequest`` outside the grammar."""
-        text = percent_decode(self._params["sid"], "The path")
+        text = percent_decode(self._params["sid"], "path:sid")
         if not is_id(text):
             raise InvalidRequest.at("path:sid", ID_RULE)
         return text
@@ -78,7 +78,7 @@ class Call:
     @cached_property
     def event_id(self) -> str:
         """The ``eid`` of the path; it may also be one that the server made."""
-        text = percent_decode(self._params["eid"], "The path")
+        text = percent_decode(self._params["eid"], "path:eid")
         if not is_event_id(text):
             raise InvalidRequest.at("path:eid", ID_RULE)
         return text
@@ -109,5 +109,5 @@ class Call:
 
     def idempotency_key(self) -> IdempotencyKey | None:
         """The ``Idempotency-Key`` of this user for this method, path and body."""
-        ids = (percent_decode(part, "The path") for part in self._params.values())
+        ids = (percent_decode(part, f"path:{name}") for name, part in self._params.items())
         return headers.idempotency_key(self.headers, user=self.user, operation=(self._operation, *ids), body=self.json)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from turnlog.domain.errors import InvalidRequest
+from turnlog.domain.errors import FieldError, InvalidRequest
 from turnlog.domain.exactjson import JsonValue, canonical
 from turnlog.domain.ports import IdempotencyKey
 
@@ -79,7 +79,8 @@ def check_is_json(headers: Mapping[str, str]) -> None:
     media_type, *parameters = (part.strip().lower() for part in value.split(";"))
     charsets = [p.partition("=")[2].strip('"') for p in parameters if p.startswith("charset=")]
     if not _JSON.fullmatch(media_type) or any(charset != "utf-8" for charset in charsets):
-        raise UnsupportedMediaType(f"The body must be application/json in UTF-8, not {value!r}.")
+        detail = f"must be application/json in UTF-8, not {value!r}"
+        raise UnsupportedMediaType(f"The body {detail}.", errors=[FieldError("header:Content-Type", detail)])
 
 
 def _hash(*parts: str) -> bytes:

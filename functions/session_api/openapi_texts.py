@@ -21,6 +21,7 @@ from turnlog.service import MAX_LAST_N
 
 from . import answers, schemas
 from .limits import (
+    CURSOR_CHARS,
     EVENT_ID_PATTERN,
     EVENTS_LIMIT,
     ID_PATTERN,
@@ -106,7 +107,9 @@ PARAMETERS: Final[Json] = {
     ),
     "idempotency_key": _header(
         "Idempotency-Key",
-        "The same key with the same request gives the first answer again; with another request it is 422.",
+        "The same key with the same request is answered again, with another request it is 422. A key belongs to its "
+        "user and session. On creating without an id, the id follows from user and key; the answer shows the session "
+        "as it is now, and a key whose session has been deleted is 409.",
         {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_CHARS, "pattern": "^[!-~]+$"},
     ),
     "limit_events": _query(
@@ -119,11 +122,17 @@ PARAMETERS: Final[Json] = {
         "How many at most; a page may be shorter.",
         {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": SESSIONS_LIMIT},
     ),
-    "cursor": _query("cursor", "`next_cursor` of the page before, with an unchanged query", {"type": "string"}),
+    "cursor": _query(
+        "cursor",
+        "`next_cursor` of the page before, with an unchanged query",
+        {"type": "string", "minLength": 1, "maxLength": CURSOR_CHARS},
+    ),
     "order_events": _query("order", "Oldest or newest first", {**_ORDER, "default": "asc"}),
     "order_sessions": _query("order", "Oldest or newest first", {**_ORDER, "default": "desc"}),
     "order_by": _query(
-        "order_by", "Which time orders", {"type": "string", "enum": ["created", "activity"], "default": "created"}
+        "order_by",
+        "Which time orders. The last activity is not kept yet: it is the creation, for now.",
+        {"type": "string", "enum": ["created", "activity"], "default": "created"},
     ),
     "types": _query(
         "types",
@@ -140,9 +149,17 @@ PARAMETERS: Final[Json] = {
         "What an agent on this branch sees: the root, the branch and its ancestors",
         {"type": "string", "pattern": r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$", "maxLength": MAX_LENGTH},
     ),
-    "keyword": _query("keyword", "Text that the message has to hold, in any case", {"type": "string"}),
+    "keyword": _query(
+        "keyword",
+        "What the message's text has to hold, in any case. Its text blocks count, nothing else: no tool calls and "
+        "results, no thinking, no media.",
+        {"type": "string", "minLength": 1},
+    ),
     "keywords": _query(
-        "keywords", "Words, separated by commas", {"type": "array", "minItems": 1, "items": {"type": "string"}}, **_LIST
+        "keywords",
+        "Words, separated by commas, to be found like keyword",
+        {"type": "array", "minItems": 1, "items": {"type": "string"}},
+        **_LIST,
     ),
     "match": _query("match", "Whether any or all of keywords", {"enum": ["any", "all"], "default": "any"}),
     "last_n": _query(

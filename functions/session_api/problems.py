@@ -137,9 +137,19 @@ def problem_of(error: TurnlogError, *, instance: str, request_id: str) -> Answer
 
 
 def _field_errors(error: TurnlogError) -> tuple[FieldError, ...]:
-    if isinstance(error, IdempotencyKeyReused) and not error.errors:
-        return (FieldError("header:Idempotency-Key", error.detail),)
+    """Where the error does not say which field it is about, its class does."""
+    if not error.errors:
+        for cls, pointer in _FIELD_OF.items():
+            if isinstance(error, cls):
+                return (FieldError(pointer, error.detail),)
     return error.errors
+
+
+_FIELD_OF: Final[Mapping[type[TurnlogError], str]] = {
+    IdempotencyKeyReused: "header:Idempotency-Key",
+    PreconditionFailed: "header:If-Match",
+    SessionExists: "/id",
+}
 
 
 def _members(error: TurnlogError) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from turnlog.domain import branch as branches
-from turnlog.domain.errors import InvalidRequest
+from turnlog.domain.errors import FieldError, InvalidRequest
 from turnlog.domain.event import has_text
 from turnlog.domain.instant import Instant
 
@@ -19,14 +19,18 @@ _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _WHOLE_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,8})", re.ASCII)
 
 
-def percent_decode(text: str, what: str) -> str:
+def percent_decode(text: str, pointer: str) -> str:
     """Decode once; raises ``MalformedRequest`` for a broken escape or bytes that are not UTF-8."""
     if _BROKEN_ESCAPE.search(text):
-        raise MalformedRequest(f"{what} holds a % that is not an escape.")
+        raise _malformed(pointer, "holds a % that is not an escape")
     try:
         return unquote_to_bytes(text).decode("utf-8")
     except UnicodeError:
-        raise MalformedRequest(f"{what} is not UTF-8.") from None
+        raise _malformed(pointer, "is not UTF-8") from None
+
+
+def _malformed(pointer: str, detail: str) -> MalformedRequest:
+    return MalformedRequest(f"{pointer}: {detail}", errors=[FieldError(pointer, detail)])
 
 
 class Query:
@@ -41,7 +45,9 @@ class Query:
         self._values: dict[str, str] = {}
         allowed = tuple(known)
         for pair in raw.split("&") if raw else ():
-            name, _, value = (percent_decode(part.replace("+", " "), "The query") for part in pair.partition("="))
+            raw_name, _, raw_value = pair.replace("+", " ").partition("=")
+            name = percent_decode(raw_name, "query:")
+            value = percent_decode(raw_value, f"query:{name}")
             if name not in allowed:
                 expected = f"the parameters are {', '.join(allowed)}" if allowed else "no parameters are taken here"
                 raise InvalidRequest.at(f"query:{name}", f"is unknown; {expected}")

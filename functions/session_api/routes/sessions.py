@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlencode
 
-from turnlog.domain.errors import PreconditionFailed, SessionExists, SessionNotFound
+from turnlog.domain.errors import FieldError, PreconditionFailed, SessionExists, SessionNotFound
 from turnlog.domain.exactjson import EMPTY
 from turnlog.domain.ports import ListOrder, Order
 from turnlog.domain.session import SessionChanges, StoredSession
@@ -38,7 +38,11 @@ def create(call: Call) -> Answer:
     except SessionExists as taken:
         if not only_if_new:
             raise
-        raise PreconditionFailed(taken.detail, version=_own_version(call, taken.id)) from None
+        raise PreconditionFailed(
+            taken.detail,
+            version=_own_version(call, taken.id),
+            errors=[FieldError("header:If-None-Match", "the id is taken")],
+        ) from None
     # Relative to the request's URL, so that it is right below any prefix of a gateway.
     return _session(stored, status=201, location=f"sessions/{stored.id}")
 

@@ -260,8 +260,8 @@ CASES = [
     listing("keywords=a&match=some", "query:match"),
     listing("match=all", "query:match"),
     listing("order=up", "query:order"),
-    listing("keyword=%zz", None, status=400),
-    listing("keyword=%ff", None, status=400),
+    listing("keyword=%zz", "query:keyword", status=400),
+    listing("keyword=%ff", "query:keyword", status=400),
     *(
         listing(f"cursor={text}", "query:cursor")
         for text in ("", "x", "%F0%9F%98%80", "a" * 3000, "MQ==", "MQ", "MXxlfA")
@@ -284,8 +284,8 @@ CASES = [
     Bad("GET", f"{EVENTS}/..", 422, ["path:eid"]),
     Bad("GET", f"{EVENTS}/~abc", 422, ["path:eid"]),
     Bad("GET", f"{EVENTS}/a b", 422, ["path:eid"]),
-    Bad("GET", f"{EVENTS}/%e9", 400, []),
-    Bad("GET", "/v1/sessions/50%", 400, []),
+    Bad("GET", f"{EVENTS}/%e9", 400, ["path:eid"]),
+    Bad("GET", "/v1/sessions/50%", 400, ["path:sid"]),
     # ---- headers
     *(
         header(method, path, "If-Match", value, body)
@@ -303,7 +303,7 @@ CASES = [
         for path, body in ((EVENTS, {"events": [USER]}), ("/v1/sessions", {}))
     ),
     *(
-        Bad("POST", EVENTS, 415, [], body={"events": [USER]}, headers={"Content-Type": value})
+        Bad("POST", EVENTS, 415, ["header:Content-Type"], body={"events": [USER]}, headers={"Content-Type": value})
         for value in (
             "text/plain",
             "application/x-www-form-urlencoded",

@@ -141,8 +141,15 @@ class PreconditionFailed(TurnlogError):
 
     code = "precondition-failed"
 
-    def __init__(self, detail: str, *, version: str | None = None, number: int | None = None) -> None:
-        super().__init__(detail)
+    def __init__(
+        self,
+        detail: str,
+        *,
+        version: str | None = None,
+        number: int | None = None,
+        errors: Sequence[FieldError] = (),
+    ) -> None:
+        super().__init__(detail, errors=errors)
         self.version = version
         self.number = number
 
