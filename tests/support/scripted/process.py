@@ -67,14 +67,14 @@ CRASH_BEFORE, CRASH_AFTER, LOST, THROTTLED, CONFLICT = Fault
 class Race:
     """Somebody else's work, done right before the call."""
 
-    work: Callable[[], None]
+    work: Callable[[], object]
 
 
 @dataclass(frozen=True)
 class Torn:
     """Somebody else's work, done while a query is half way (before any other call)."""
 
-    work: Callable[[], None]
+    work: Callable[[], object]
     split: int = 1
 
 
