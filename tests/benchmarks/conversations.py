@@ -77,7 +77,9 @@ class Conversation:
         assert logged == [event_id for _, event_id, _ in self.active], f"turn {op['turn']} sees another window"
 
     def _append(self, op: Mapping[str, Any]) -> None:
-        result = self.service.append(USER, "conversation", tuple(self._draft(event) for event in op["events"]))
+        result = self.service.append(
+            USER, "conversation", tuple(draft(event, client_id=self.client_ids) for event in op["events"])
+        )
         self.version = result.version
         for event, appended in zip(op["events"], result.events, strict=True):
             assert appended.seq == event["seq"]
@@ -97,13 +99,6 @@ class Conversation:
         assert self.repository.apply_compaction("conversation", plan, number, now=self.rig.clock.now())
         self.active, self.summary = kept, summary.id
         self.version = Version(self.version.inc, self.version.last_seq, self.version.generation + 1)
-
-    def _draft(self, event: Mapping[str, Any]) -> EventDraft:
-        return EventDraft(
-            _message(event),
-            id=event["id"] if self.client_ids else None,
-            timestamp=Instant.of_ms(int(event["ts"] * 1000)),
-        )
 
     # ------------------------------------------------------------------ what it took
 
@@ -126,6 +121,20 @@ class Conversation:
         """The requests of each turn's load and appends."""
         turns = range(1, workload.SPECS[self.name].turns + 1)
         return [sum(self.cost(turn=t, kind=kind).requests for kind in ("load", "append")) for t in turns]
+
+
+def mean_window(spec: workload.Spec) -> float:
+    """How many turns a load shows, in the mean of the conversation."""
+    every, keep = workload.COMPACT_EVERY, workload.KEEP_TURNS
+    archived = [max(0, (turn - 1) // every * every - keep) for turn in range(1, spec.turns + 1)]
+    return sum(turn - 1 - gone for turn, gone in enumerate(archived, 1)) / spec.turns
+
+
+def draft(event: Mapping[str, Any], *, client_id: bool = False) -> EventDraft:
+    """An event of the workload as a caller gives it."""
+    return EventDraft(
+        _message(event), id=event["id"] if client_id else None, timestamp=Instant.of_ms(int(event["ts"] * 1000))
+    )
 
 
 def _message(event: Mapping[str, Any]) -> Message:

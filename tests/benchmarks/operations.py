@@ -53,7 +53,9 @@ def _appends(rig: Rig, report: Report) -> None:
         "1 event of 200 B": [said(prose(1, 200))],
         "1 event of 1 KB": [said(prose(2, 1024))],
         "a batch of 20 x 40 B": [said(prose(seed, 40)) for seed in range(20)],
-        "a batch of 3 (150 + 2048 + 400 B)": [said(prose(seed, size)) for seed, size in ((3, 150), (4, 2048), (5, 400))],
+        "a batch of 3 (150 + 2048 + 400 B)": [
+            said(prose(seed, size)) for seed, size in ((3, 150), (4, 2048), (5, 400))
+        ],
         "1 event of 100 KB (body in S3)": [said(prose(6, 100 * 1024))],
     }
     for name, drafts in batches.items():
@@ -108,7 +110,14 @@ def _client_ids(rig: Rig, report: Report) -> None:
     cost = _metered(rig, "cold ids", lambda: _append(cold, "ids", said(prose(999, 200), id="message-next")))
     reads = 1 + math.ceil(blocks / KB4)
     met = cost.requests <= 3 and cost.write_units == 1 and cost.read_units <= reads
-    report.add(Row(f"beyond 64 ids, first append of a process ({blocks} B of blocks)", str(cost), f"3 req, 1 WU, <= {reads} RU", met))
+    report.add(
+        Row(
+            f"beyond 64 ids, first append of a process ({blocks} B of blocks)",
+            str(cost),
+            f"3 req, 1 WU, <= {reads} RU",
+            met,
+        )
+    )
     again = _metered(rig, "replay", lambda: _append(service, "ids", said(prose(5, 200), id="message-0005")))
     report.add(Row("a replay of an old id", str(again)))
 
@@ -196,7 +205,10 @@ def _small_reads(rig: Rig, report: Report) -> None:
     log = _metered(rig, "events", lambda: service.events(USER, "window"))
     report.add(Row("a page of 50 events of the log", str(log)))
     server = rig.repository(TENANT, metered=False).read("window")[10].id
-    for name, session_id, event_id in (("the server made", "window", server), ("the client made", "ids", "message-0100")):
+    for name, session_id, event_id in (
+        ("the server made", "window", server),
+        ("the client made", "ids", "message-0100"),
+    ):
         one = _metered(rig, name, lambda s=session_id, e=event_id: service.event(USER, s, e))  # type: ignore[misc]
         report.add(Row(f"an event by an id that {name}", str(one)))
 

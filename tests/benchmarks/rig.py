@@ -1,6 +1,6 @@
 """The store on the local engine, with a meter at its client, and one without for the preparations."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +47,7 @@ class Rig:
         self.endpoint_url = endpoint_url
         self.table = create_table(endpoint_url)
         self.bucket = create_bucket(endpoint_url)
-        self.meter = metering.Meter()
+        self.meter: Any = metering.Meter()  # type: ignore[no-untyped-call]
         self.clock = ManualClock(START)
         self.quiet_client = dynamodb_client(endpoint_url)
         self._s3 = s3_client(endpoint_url)
@@ -58,7 +58,7 @@ class Rig:
         """A repository with a cache of its own, as a new process has it. Its waits are not waited for."""
         return self.over(self._metered if metered else self.quiet_client)(tenant)
 
-    def over(self, client: "DynamoDBClient") -> Any:
+    def over(self, client: "DynamoDBClient") -> Callable[[str], DynamoDBSessionRepository]:
         """The factory of repositories on a client."""
         return connect(
             self.table,

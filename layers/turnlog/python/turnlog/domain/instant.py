@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, total_ordering
+from functools import cached_property, lru_cache, total_ordering
 from typing import Final
 
 from .errors import InvalidRequest
@@ -19,15 +19,26 @@ _RFC3339: Final = re.compile(
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 NS: Final = 1_000_000_000
+_FIRST_NS: Final = -62_135_596_800 * NS
+_END_NS: Final = 253_402_300_800 * NS
+"""The first instant of the year 10000."""
 
 
 @total_ordering
 @dataclass(frozen=True, eq=False)
 class Instant:
-    """A UTC instant: ``ns`` since the epoch for comparing, ``text`` (RFC 3339, ``Z``) for showing."""
+    """A UTC instant: ``ns`` since the epoch for comparing, ``text`` (RFC 3339, ``Z``) for showing.
+
+    ``given`` is the text that it came as, if it came as text; otherwise one is made when somebody looks.
+    """
 
     ns: int
-    text: str = field(compare=False)
+    given: str | None = field(default=None, repr=False)
+
+    @cached_property
+    def text(self) -> str:
+        """RFC 3339 with ``Z``: as given, or with 3, 6 or 9 fractional digits."""
+        return _text(self.ns) if self.given is None else self.given
 
     @classmethod
     def parse(cls, text: str, *, pointer: str = "timestamp") -> Instant:
@@ -58,14 +69,14 @@ class Instant:
 
     @classmethod
     def of_ns(cls, ns: int) -> Instant:
-        """From nanoseconds since the epoch; shown with 3, 6 or 9 fractional digits."""
-        seconds, rest = divmod(ns, NS)
-        digits = f"{rest:09d}"
-        if rest % 1_000 == 0:
-            digits = digits[:6] if rest % 1_000_000 else digits[:3]
-        day, second = divmod(seconds, 86_400)
-        minute = second // 60
-        return cls(ns, f"{_day_text(day)}{minute // 60:02d}:{minute % 60:02d}:{second % 60:02d}.{digits}Z")
+        """From nanoseconds since the epoch.
+
+        Raises:
+            OverflowError: beyond the year 9999 or before the year 1.
+        """
+        if not _FIRST_NS <= ns < _END_NS:
+            raise OverflowError(f"{ns} ns lie outside the years 1 to 9999")
+        return cls(ns)
 
     @classmethod
     def of_ms(cls, ms: int) -> Instant:
@@ -108,6 +119,16 @@ def _seconds(moment: datetime) -> int:
 
 def _clock_text(moment: datetime) -> str:
     return moment.isoformat()[:19]
+
+
+def _text(ns: int) -> str:
+    seconds, rest = divmod(ns, NS)
+    digits = f"{rest:09d}"
+    if rest % 1_000 == 0:
+        digits = digits[:6] if rest % 1_000_000 else digits[:3]
+    day, second = divmod(seconds, 86_400)
+    minute = second // 60
+    return f"{_day_text(day)}{minute // 60:02d}:{minute % 60:02d}:{second % 60:02d}.{digits}Z"
 
 
 @lru_cache(maxsize=1024)

@@ -57,7 +57,11 @@ class Message:
                 which, below ``pointer``.
         """
         check(value, pointer)
-        return cls(JsonObject.of(value))
+        message = cls(JsonObject.of(value))
+        if isinstance(value["content"], str):
+            # The common message: what it says is at hand, so nobody needs to parse the text again.
+            vars(message).update(role=value["role"], text=value["content"], tool_calls=())
+        return message
 
     @classmethod
     def parse(cls, text: str | bytes) -> Message:
@@ -117,12 +121,17 @@ class Message:
         """The text blocks joined; None when there is none, except "" for a tool message."""
         if self.role == "tool":
             return ""
+        content = self.json["content"]
+        if isinstance(content, str):
+            return content
         texts = [b["text"] for b in self.blocks if b["type"] == "text"]
         return "".join(texts) if texts else None
 
     @cached_property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls of an assistant message, in order."""
+        if isinstance(self.json["content"], str):
+            return ()
         return tuple(ToolCall(b["id"], b["name"], b["arguments"]) for b in self.blocks if b["type"] == "tool_call")
 
     @cached_property

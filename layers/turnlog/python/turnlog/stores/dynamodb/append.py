@@ -257,7 +257,7 @@ class Appender:
             tokens=sum(self._counter.count(format_message(e.message)) for e in events),
             size=sum(len(e.message.raw.encode()) for e in events),
         )
-        commit = Commit(pk, head.inc, first, len(events), cid, head.generation, body, totals)
+        commit = Commit(pk, head.inc, first, len(events), cid, head.generation, body, totals.encode())
         return replace(commit, known=judged.known, fold=judged.fold)
 
     @staticmethod

@@ -64,11 +64,13 @@ def from_wire(wire: Mapping[str, Any]) -> Item:
     item: Item = {}
     for name, typed in wire.items():
         for kind, value in typed.items():  # there is exactly one
-            if kind == "N":
+            if kind == "S":
+                item[name] = value
+            elif kind == "N":
                 item[name] = int(value)
             elif kind == "B":
                 item[name] = bytes(value)
-            elif kind in ("S", "BOOL"):
+            elif kind == "BOOL":
                 item[name] = value
     return item
 

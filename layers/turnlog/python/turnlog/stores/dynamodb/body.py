@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from ...domain import ids
-from ...domain.errors import CorruptLog
+from ...domain.errors import CorruptLog, InvalidRequest
 from ...domain.event import SessionEvent
 from ...domain.exactjson import EMPTY, JsonObject
 from ...domain.instant import Instant
@@ -45,6 +45,9 @@ _DICTIONARY_1: Final = (
 )
 
 
+_compact: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def pack(events: Sequence[SessionEvent], inc: int) -> str | bytes:
     """The body of a commit: text, or bytes when they are fewer. An id that the server made of the
     event's place is left out: its reader knows the place."""
@@ -57,17 +60,30 @@ def pack(events: Sequence[SessionEvent], inc: int) -> str | bytes:
 
 def _lines(events: Iterable[SessionEvent], inc: int) -> Iterable[str]:
     for event in events:
-        ms = event.timestamp.ms
-        stamp: int | str = ms if Instant.of_ms(ms).text == event.timestamp.text else event.timestamp.text
+        stamp = _stamp(event.timestamp)
         has_metadata = event.metadata.raw != EMPTY.raw
         given = None if event.seq is not None and event.id == ids.logged(inc, event.seq) else event.id
-        envelope = [stamp, given, event.branch, 1 if has_metadata else None]
-        while envelope[-1] is None:
-            envelope.pop()
-        yield json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))
+        if given is None and event.branch is None and not has_metadata:
+            yield f"[{stamp}]" if isinstance(stamp, int) else f'["{stamp}"]'
+        else:
+            yield _compact(_trimmed([stamp, given, event.branch, 1 if has_metadata else None]))
         yield event.message.raw
         if has_metadata:
             yield event.metadata.raw
+
+
+def _trimmed(envelope: list[int | str | None]) -> list[int | str | None]:
+    while envelope[-1] is None:
+        envelope.pop()
+    return envelope
+
+
+def _stamp(timestamp: Instant) -> int | str:
+    """Milliseconds when they say all: the instant, and the text that it is shown as."""
+    ms = timestamp.ms
+    if timestamp.given is None and timestamp.ns == ms * 1_000_000:
+        return ms
+    return ms if Instant.of_ms(ms).text == timestamp.text else timestamp.text
 
 
 def to_bytes(body: str | bytes) -> bytes:
@@ -78,13 +94,14 @@ def to_bytes(body: str | bytes) -> bytes:
 def _text(body: str | bytes) -> str:
     if isinstance(body, str):
         return body
-    if body[:1] == bytes((PLAIN,)):
+    form = body[0] if body else None
+    if form == PLAIN:
         return body[1:].decode()
-    if body[:1] != bytes((DEFLATED_1,)):
-        raise CorruptLog(f"A body has the unknown form {body[:1]!r}; a newer version wrote it.")
+    if form != DEFLATED_1:
+        raise CorruptLog(f"A body has the unknown form {form}; a newer version wrote it.")
     opener = zlib.decompressobj(-zlib.MAX_WBITS, zdict=_DICTIONARY_1)
     try:
-        plain = opener.decompress(body[1:]) + opener.flush()
+        plain = opener.decompress(body[1:])
     except zlib.error as bad:
         raise CorruptLog(f"A body cannot be inflated: {bad}") from None
     if not opener.eof:
@@ -92,20 +109,14 @@ def _text(body: str | bytes) -> str:
     return plain.decode()
 
 
-class Unpacked:
+class Unpacked(NamedTuple):
     """One event of a body, before it has a place."""
 
-    __slots__ = ("branch", "has_metadata", "id", "message", "metadata", "timestamp")
-
-    def __init__(self, envelope: str, message: str) -> None:
-        alone = envelope[1:-1]  # most events are nothing but a time and a message
-        stamp, *rest = [int(alone)] if alone.isdecimal() else json.loads(envelope)
-        self.timestamp = Instant.of_ms(stamp) if isinstance(stamp, int) else Instant.parse(stamp)
-        self.id: str | None = rest[0] if rest else None
-        self.branch: str | None = rest[1] if len(rest) > 1 else None
-        self.message = Message(JsonObject(message))
-        self.has_metadata = len(rest) > 2
-        self.metadata = EMPTY
+    timestamp: Instant
+    message: Message
+    id: str | None = None
+    branch: str | None = None
+    metadata: JsonObject = EMPTY
 
 
 def unpack(body: str | bytes) -> list[Unpacked]:
@@ -115,13 +126,19 @@ def unpack(body: str | bytes) -> list[Unpacked]:
         CorruptLog: the body is not one that :func:`pack` wrote.
     """
     lines = iter(_text(body).split("\n"))
-    out: list[Unpacked] = []
     try:
-        for envelope in lines:
-            event = Unpacked(envelope, next(lines))
-            if event.has_metadata:
-                event.metadata = JsonObject(next(lines))
-            out.append(event)
-    except (StopIteration, ValueError, TypeError) as bad:
+        return [_event(envelope, next(lines), lines) for envelope in lines]
+    except (StopIteration, ValueError, TypeError, OverflowError, InvalidRequest) as bad:
         raise CorruptLog(f"A body is not what an append writes: {bad!r}") from None
-    return out
+
+
+def _event(envelope: str, text: str, lines: Iterator[str]) -> Unpacked:
+    message = Message(JsonObject(text))
+    alone = envelope[1:-1]
+    if alone.isdecimal():  # most events are nothing but a time and a message
+        return Unpacked(Instant.of_ms(int(alone)), message)
+    fields: list[Any] = json.loads(envelope)
+    stamp, event_id, branch, has_metadata = [*fields, None, None, None][:4]
+    timestamp = Instant.of_ms(stamp) if isinstance(stamp, int) else Instant.parse(stamp)
+    metadata = JsonObject(next(lines)) if has_metadata else EMPTY
+    return Unpacked(timestamp, message, event_id, branch, metadata)

@@ -7,7 +7,8 @@ bytes, names included (AWS: "DynamoDB item sizes and formats").
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, cast
+from functools import cached_property
+from typing import Any, Final, cast
 
 from ...domain.archive import ArchiveState
 from ...domain.exactjson import EMPTY, JsonObject
@@ -66,9 +67,14 @@ class Commit:
     cid: bytes
     generation: int
     body: str | bytes | Blob = ""
-    totals: Totals = Totals()
+    encoded_totals: bytes = NO_TOTALS.encode()
     known: Known = NOTHING
     fold: int = 0
+
+    @cached_property
+    def totals(self) -> Totals:
+        """The totals up to its newest event; decoded when somebody looks, for a window has many commits."""
+        return Totals.decode(self.encoded_totals)
 
     @property
     def last(self) -> int:
@@ -91,7 +97,7 @@ class Commit:
         item: Item = {"pk": pk, "sk": sk, "n": self.count, "c": self.cid, "g": self.generation}
         if self.is_closing:
             return item
-        item["t"] = self.totals.encode()
+        item["t"] = self.encoded_totals
         if isinstance(self.body, Blob):
             item |= {"o": self.body.key, "h": self.body.hash, "z": self.body.size}
         else:
@@ -107,26 +113,17 @@ class Commit:
     @classmethod
     def of(cls, item: Item) -> Commit:
         """From the stored form."""
-        inc, first = keys.parse_commit_sk(str(item["sk"]))
-        fold = cast("int", item.get("f", 0))
-        body: str | bytes | Blob = cast("str | bytes", item.get("b", ""))
-        if "o" in item:
-            body = Blob(str(item["o"]), cast("bytes", item["h"]), cast("int", item["z"]))
+        found: Any = item
+        inc, first = keys.parse_commit_sk(found["sk"])
+        fold: int = found.get("f", 0)
+        body: str | bytes | Blob = found.get("b", "")
+        if "o" in found:
+            body = Blob(found["o"], found["h"], found["z"])
         known = NOTHING
-        if "i" in item or "k" in item:
-            known = Known.decode(cast("bytes", item.get("i", b"")), cast("bytes", item.get("k", b"")), fold)
-        return cls(
-            pk=str(item["pk"]),
-            inc=inc,
-            first=first,
-            count=cast("int", item["n"]),
-            cid=cast("bytes", item["c"]),
-            generation=cast("int", item["g"]),
-            body=body,
-            totals=Totals.decode(cast("bytes", item["t"])) if "t" in item else NO_TOTALS,
-            known=known,
-            fold=fold,
-        )
+        if "i" in found or "k" in found:
+            known = Known.decode(found.get("i", b""), found.get("k", b""), fold)
+        totals = found.get("t", cls.encoded_totals)
+        return cls(found["pk"], inc, first, found["n"], found["c"], found["g"], body, totals, known, fold)
 
 
 def is_commit(item: Item) -> bool:

@@ -16,6 +16,7 @@ no two pairs can meet, and one that is too long for a key is replaced by its has
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -36,6 +37,7 @@ _SEQ_WIDTH: Final = 9
 MAX_SEQ: Final = 10**_SEQ_WIDTH - 1
 
 
+@lru_cache(maxsize=1024)
 def encode(part: str) -> str:
     """One part of a key: unreserved characters stay, everything else is ``%XX`` of its UTF-8.
 

@@ -58,18 +58,19 @@ class Reader:
         unpacked = unpack(self._blobs.get(body) if isinstance(body, Blob) else body)
         if len(unpacked) != commit.count:
             raise CorruptLog(f"Commit {commit.key} says {commit.count} events and holds {len(unpacked)}.")
+        is_archived = archive.is_archived_seq
         return [
             SessionEvent(
-                id=one.id if one.id is not None else ids.logged(commit.inc, seq),
-                session_id=session_id,
-                message=one.message,
-                timestamp=one.timestamp,
-                branch=one.branch,
-                metadata=one.metadata,
-                archived=archive.is_archived_seq(seq),
-                seq=seq,
+                ids.logged(commit.inc, seq) if event_id is None else event_id,
+                session_id,
+                message,
+                timestamp,
+                branch,
+                metadata,
+                is_archived(seq),
+                seq,
             )
-            for seq, one in enumerate(unpacked, start=commit.first)
+            for seq, (timestamp, message, event_id, branch, metadata) in enumerate(unpacked, start=commit.first)
         ]
 
     def commit_at(self, session: StoredSession, seq: int) -> Commit:
