@@ -479,7 +479,7 @@ def _check_twins(drafts: tuple[EventDraft, ...]) -> None:
             and (twin.timestamp is None or draft.timestamp is None or twin.timestamp == draft.timestamp)
         )
         if not same:
-            raise EventIdReused(draft.id, pointer=f"/events/{i}/id")
+            raise EventIdReused(draft.id, pointer=f"/events/{i}/id", where="stands twice in the batch,")
 
 
 def _id_of_key(user_id: str, key: IdempotencyKey) -> str:

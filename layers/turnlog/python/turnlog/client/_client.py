@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from os import PathLike
@@ -85,14 +86,16 @@ class Client:
         self._http = httpx.Client(timeout=timeout, transport=transport)
 
     @classmethod
-    def from_local(cls, path: str | PathLike[str] = ".turnlog/local.json", **options: Unpack[ClientOptions]) -> Client:
-        """The deployment on this machine, from the file that ``make run`` writes. No proxy of the
-        environment is used: the server is on the loopback interface.
+    def from_local(cls, path: str | PathLike[str] | None = None, **options: Unpack[ClientOptions]) -> Client:
+        """The deployment on this machine, from the file that ``make run`` writes: ``local.json`` in
+        the folder that ``TURNLOG_HOME`` names, else in ``.turnlog``. No proxy of the environment is
+        used: the server is on the loopback interface.
 
         Raises:
             FileNotFoundError: no such file: ``make run`` is not running, or runs elsewhere.
             ValueError: the file does not hold ``url`` and ``token``.
         """
+        path = Path(os.environ.get("TURNLOG_HOME") or ".turnlog", "local.json") if path is None else path
         try:
             local = json.loads(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError as missing:

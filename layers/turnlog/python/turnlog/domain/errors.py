@@ -124,8 +124,8 @@ class EventIdReused(Conflict):
 
     code = "event-id-reused"
 
-    def __init__(self, event_id: str, *, pointer: str | None = None) -> None:
-        detail = f"Event id {event_id!r} is already in the log with different content."
+    def __init__(self, event_id: str, *, pointer: str | None = None, where: str = "is already in the log") -> None:
+        detail = f"Event id {event_id!r} {where} with different content."
         super().__init__(detail, errors=[FieldError(pointer, detail)] if pointer else ())
         self.id = event_id
 
