@@ -38,7 +38,7 @@ class Position:
     generation: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class SessionEvent:
     """One event of a session's log; immutable but for the ``archived`` flag that passes move.
 
@@ -56,6 +56,30 @@ class SessionEvent:
     archived: bool = False
     seq: int | None = None
     position: Position | None = None
+
+    def __init__(
+        self,
+        id: str,
+        session_id: str,
+        message: Message,
+        timestamp: Instant,
+        branch: str | None = None,
+        metadata: JsonObject = EMPTY,
+        archived: bool = False,
+        seq: int | None = None,
+        position: Position | None = None,
+    ) -> None:
+        # What a frozen dataclass makes for itself takes three times as long, and a window has hundreds of events.
+        fields = vars(self)
+        fields["id"] = id
+        fields["session_id"] = session_id
+        fields["message"] = message
+        fields["timestamp"] = timestamp
+        fields["branch"] = branch
+        fields["metadata"] = metadata
+        fields["archived"] = archived
+        fields["seq"] = seq
+        fields["position"] = position
 
     @classmethod
     def build(

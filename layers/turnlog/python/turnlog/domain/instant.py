@@ -81,7 +81,8 @@ class Instant:
     @classmethod
     def of_ms(cls, ms: int) -> Instant:
         """From milliseconds since the epoch."""
-        return cls.of_ns(ms * 1_000_000)
+        ns = ms * 1_000_000
+        return cls(ns) if _FIRST_NS <= ns < _END_NS else cls.of_ns(ns)
 
     @property
     def ms(self) -> int:
