@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from turnlog.domain.errors import CorruptLog
 from turnlog.domain.instant import Instant
@@ -44,6 +44,9 @@ from turnlog.testing.builders import START
 from .table import Table
 
 T = TypeVar("T")
+
+MOST_CALLS: Final = 5_000
+"""More than any operation in a test makes: an endless loop fails instead of hanging."""
 
 
 class Crash(BaseException):
@@ -127,6 +130,7 @@ class Process:
     def call(self, name: str, effect: Callable[[tuple[Step, ...]], T], *, transaction: bool = False) -> T:
         """One call under the script."""
         assert not self.crashed, "a dead process makes no calls"
+        assert len(self.calls) < MOST_CALLS, f"{name}: this goes on for ever"
         steps = tuple(self.script.get(len(self.calls), ()))
         self.calls.append(name)
         self.world.sleep(0.005)

@@ -67,6 +67,8 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     ),
     "append with If-Match": Scenario(_after(Append(IDS)), Append(IDS, match="current"), _LAST),
     "append of a body in the blob store": Scenario(_after(Append(IDS)), Append((("big", 0),), key=True), _LAST),
+    "append of what is known": Scenario(_after(Append(IDS), Append()), Resend(0), _LAST),
+    "append of what an ended life knew": Scenario(_after(Append(IDS), Delete()), Resend(0), _LAST),
     "append that creates": Scenario((), Append(IDS, create=True), _LAST),
     "append that re-creates": Scenario(_after(Append(IDS), Delete()), Append(IDS, create=True), _LAST),
     "change": Scenario(_after(Append()), Patch(guarded=True), Patch()),
@@ -100,6 +102,7 @@ RIVALS: Final[dict[str, tuple[Operation, ...]]] = {
     "an expiry": (Expire(purge=True),),
     "another life": (Delete(), Create("bob")),
     "the same user's next life": (Delete(), Append(IDS, create=True), *[Append(IDS)] * 2),
+    "a whole life": (Delete(), Create("bob"), Append(IDS, user="bob"), Delete("bob")),
     "a change": (Patch(),),
 }
 

@@ -121,6 +121,16 @@ def test_a_replay_is_answered_only_from_a_consistent_look(world: World) -> None:
     assert texts(world) == ["a"]
 
 
+def test_a_replay_from_an_ended_life_is_not_answered(world: World) -> None:
+    """The stale look shows the session and the event; both are gone."""
+    append(Process(world), said("a", "e"))
+    lag = world.table.now
+    Process(world).repository.delete("s")
+    stale = Process(world, {0: [Stale((world.table.now - lag,))]})
+    with pytest.raises(SessionNotFound):
+        append(stale, said("a", "e"))
+
+
 def test_a_refusal_is_given_only_after_a_consistent_look(world: World) -> None:
     """A stale view has neither the session nor, later, its newest event."""
     process = Process(world, {0: [Stale((99,))]})

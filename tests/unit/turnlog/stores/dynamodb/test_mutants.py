@@ -123,6 +123,7 @@ def test_the_enumeration_catches_it(symptom: str) -> None:
         search()
 
 
+@pytest.mark.slow
 def test_the_random_histories_catch_it(symptom: str) -> None:
     """The same histories that the real store passes, cut off at the first failure."""
 
