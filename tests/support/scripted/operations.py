@@ -64,13 +64,15 @@ class Act:
 class Actor:
     """Runs operations in a few processes; whoever crashes is replaced by a new one."""
 
-    def __init__(self, world: World | None = None) -> None:
-        self.world = world or World(page_rows=3)
-        self.ledger = Ledger(self.world)
+    def __init__(self, ledger: Ledger | None = None, *, name: str = "x") -> None:
+        """With a ``ledger`` of somebody else, both act at once: nothing is ever undisturbed."""
+        self.ledger = ledger or Ledger(World(page_rows=3))
+        self.world = self.ledger.world
+        self._alone = ledger is None
+        self._name = name
+        self._labels = 0
         self._processes: dict[int, Process] = {}
         self._running: list[int] = []
-        self.undisturbed = True
-        self.labels = 0
 
     @property
     def process(self) -> Process:
@@ -84,8 +86,8 @@ class Actor:
 
     def label(self) -> str:
         """A new name."""
-        self.labels += 1
-        return f"x{self.labels}"
+        self._labels += 1
+        return f"{self._name}{self._labels}"
 
     def act(self, act: Act) -> int:
         """Run an act to its end, or to its crash; how many calls it made."""
@@ -105,7 +107,7 @@ class Actor:
 
     def begin(self) -> Entry:
         """An operation begins."""
-        return self.ledger.begin(disturbed=bool(self.process.script))
+        return self.ledger.begin(disturbed=not self._alone or bool(self.process.script))
 
     def _step(self, planned: Planned) -> Step:
         if not isinstance(planned, Meanwhile):
@@ -189,7 +191,7 @@ class ReuseKey:
             r.version.inc == life.inc and not r.all_replayed and sent is former for sent, r in actor.ledger.appended
         )
         refused = send(actor, request)
-        if written and not actor.process.script:
+        if written and not actor.begin().disturbed:
             assert isinstance(refused, IdempotencyKeyReused), "a key was taken twice"
 
 
