@@ -58,9 +58,11 @@ class Message:
         """
         check(value, pointer)
         message = cls(JsonObject.of(value))
-        if isinstance(value["content"], str):
-            # The common message: what it says is at hand, so nobody needs to parse the text again.
-            vars(message).update(role=value["role"], text=value["content"], tool_calls=())
+        # What it says is at hand here; later it would have to be parsed from the text.
+        role, content = value["role"], value["content"]
+        vars(message).update(role=role, text=_text(role, content), tool_calls=_tool_calls(content))
+        if role == "tool":
+            vars(message)["tool_results"] = _tool_results(content)
         return message
 
     @classmethod
@@ -119,29 +121,17 @@ class Message:
     @cached_property
     def text(self) -> str | None:
         """The text blocks joined; None when there is none, except "" for a tool message."""
-        if self.role == "tool":
-            return ""
-        content = self.json["content"]
-        if isinstance(content, str):
-            return content
-        texts = [b["text"] for b in self.blocks if b["type"] == "text"]
-        return "".join(texts) if texts else None
+        return _text(self.role, self.json["content"])
 
     @cached_property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls of an assistant message, in order."""
-        if isinstance(self.json["content"], str):
-            return ()
-        return tuple(ToolCall(b["id"], b["name"], b["arguments"]) for b in self.blocks if b["type"] == "tool_call")
+        return _tool_calls(self.json["content"])
 
     @cached_property
     def tool_results(self) -> tuple[ToolResult, ...]:
         """The results of a tool message, in order."""
-        return tuple(
-            ToolResult(b["call_id"], b.get("name"), _result_text(b.get("content")), b.get("status", "ok"))
-            for b in self.blocks
-            if b["type"] == "tool_result"
-        )
+        return _tool_results(self.json["content"])
 
     @cached_property
     def has_media(self) -> bool:
@@ -162,6 +152,31 @@ class Message:
 
     def __hash__(self) -> int:
         return hash(self._identity)
+
+
+def _text(role: Role, content: JsonValue) -> str | None:
+    if role == "tool":
+        return ""
+    if isinstance(content, str):
+        return content
+    texts = [b["text"] for b in content if b["type"] == "text"]
+    return "".join(texts) if texts else None
+
+
+def _tool_calls(content: JsonValue) -> tuple[ToolCall, ...]:
+    if isinstance(content, str):
+        return ()
+    return tuple(ToolCall(b["id"], b["name"], b["arguments"]) for b in content if b["type"] == "tool_call")
+
+
+def _tool_results(content: JsonValue) -> tuple[ToolResult, ...]:
+    if isinstance(content, str):
+        return ()
+    return tuple(
+        ToolResult(b["call_id"], b.get("name"), _result_text(b.get("content")), b.get("status", "ok"))
+        for b in content
+        if b["type"] == "tool_result"
+    )
 
 
 def _result_text(content: JsonValue) -> str:
