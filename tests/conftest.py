@@ -7,6 +7,8 @@ import pytest
 from tests.support.environment import isolate
 
 isolate()
+# Before any test module imports it: whichever is collected first decides.
+pytest.register_assert_rewrite("tests.support.scripted")
 
 # Only now: a module that makes a client when it is imported must find the guarded environment.
 from infra.local.engine import Engine  # noqa: E402

@@ -50,10 +50,16 @@ def test_the_quick_start_in_python(stack: LocalStack, checkout: Path) -> None:
     printed = run([sys.executable, "-"], BLOCKS["python"], stack, checkout)
 
     assert printed.splitlines() == [
-        "1 user Where is my order 1042?",
-        "2 assistant None",
-        "3 tool ",
-        "4 assistant It was shipped this morning.",
+        '1 {"role":"user","content":"Where is my order 1042?"}',
+        (
+            '2 {"role":"assistant","content":[{"type":"tool_call","id":"call-1","name":"find_order",'
+            '"arguments":"{\\"number\\":1042}"}]}'
+        ),
+        (
+            '3 {"role":"tool","content":[{"type":"tool_result","call_id":"call-1","name":"find_order",'
+            '"content":"{\\"status\\": \\"shipped\\"}","status":"ok"}]}'
+        ),
+        '4 {"role":"assistant","content":[{"type":"text","text":"It was shipped this morning."}]}',
     ]
 
 

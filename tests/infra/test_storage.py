@@ -35,7 +35,7 @@ def test_the_table_streams_expires_recovers_and_is_on_demand(stage: Assembly) ->
 def test_tests_on_the_engine_use_the_deployed_tables_schema(cloud: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise they would prove things about another table."""
     client = Mock()
-    monkeypatch.setattr(engine, "dynamodb_client", lambda url: client)
+    monkeypatch.setattr(engine, "_dynamodb", lambda url: client)
     engine.create_table("http://127.0.0.1:1")
     made = client.create_table.call_args.kwargs
     deployed = the_only(cloud.storage, "AWS::DynamoDB::Table")["Properties"]
