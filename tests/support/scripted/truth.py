@@ -111,6 +111,8 @@ def _read_log(world: World, life: Life, session_id: str) -> None:
             )
     moments = [at for at, _ in life.commits]
     assert moments == sorted(moments), "the log did not grow in its order"
+    seen = [commit.generation for _, commit in life.commits if not commit.is_closing]
+    assert seen == sorted(seen), "a commit knew less of the passes than the one before it"
     assert len(life.events) == expected - 1
 
 

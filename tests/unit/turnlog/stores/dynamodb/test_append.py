@@ -14,7 +14,7 @@ from turnlog.domain.errors import (
 )
 from turnlog.domain.event import EventDraft
 from turnlog.domain.message import Message
-from turnlog.domain.ports import AppendRequest, AppendResult, IdempotencyKey
+from turnlog.domain.ports import AppendRequest, AppendResult, CompactionPlan, IdempotencyKey
 from turnlog.service import SessionService
 from turnlog.stores.dynamodb import append as module
 from turnlog.stores.dynamodb import keys
@@ -161,6 +161,19 @@ def test_a_writer_of_an_ended_life_meets_its_end(world: World) -> None:
     assert Process(world).repository.delete("s")
     with pytest.raises(SessionNotFound):
         append(Process(world, {0: [Stale((2,))]}), said("later"))
+
+
+def test_a_winner_that_knew_of_a_later_pass_makes_the_loser_look_again(world: World) -> None:
+    """The loser's head is older than the tail that it is handed; its own commit must not say so."""
+    append(Process(world), said("a", "a"))
+
+    def others() -> None:
+        assert Process(world).repository.apply_compaction("s", CompactionPlan(frozenset({"a"})), 1, now=START)
+        append(Process(world), said("b"))
+
+    process = Process(world, {1: [Race(others)]})
+    assert append(process, said("c")).version.generation == 1
+    assert process.calls == ["query", "put", "query", "put"]
 
 
 def test_a_guard_is_asked_again_after_a_lost_race(world: World) -> None:

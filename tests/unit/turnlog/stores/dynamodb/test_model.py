@@ -18,7 +18,7 @@ def _small() -> Iterator[None]:
 
 @pytest.mark.slow
 @settings(
-    max_examples=600,
+    max_examples=500,
     derandomize=True,
     database=None,
     deadline=None,

@@ -128,7 +128,7 @@ def test_the_random_histories_catch_it(symptom: str) -> None:
     """The same histories that the real store passes, cut off at the first failure."""
 
     @settings(
-        max_examples=600,
+        max_examples=500,
         derandomize=True,
         database=None,
         deadline=None,

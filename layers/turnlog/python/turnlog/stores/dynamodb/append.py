@@ -299,14 +299,14 @@ class Appender:
 
     def _after_loss(self, request: AppendRequest, view: View, taken: Commit, race: Race) -> View:
         """Go on from the tail that the refusal handed back, so that the retry costs one request
-        more; or from a new look when a wait has made that tail old: a look costs a tenth of the
-        put that would be refused again."""
+        more; or from a new look when a wait has made that tail old (a look costs a tenth of the put
+        that would be refused again), or when its writer knew more of the head than we do."""
         if race.is_over:
             raise StoreUnavailable("The session is written by too many at once; try again.", retry_after=1)
-        waited = race.lose()
-        if waited or taken.is_closing:
-            return self._viewer.look(request.session_id, consistent=taken.is_closing)
-        return view.with_tail(taken)
+        waited, after = race.lose(), view.with_tail(taken)
+        if waited or taken.is_closing or after.is_torn:
+            return self._viewer.look(request.session_id, consistent=taken.is_closing or after.is_torn)
+        return after
 
 
 def _with_twins(placed: tuple[Appended, ...]) -> tuple[Appended, ...]:

@@ -63,6 +63,16 @@ class View:
         head = self.live_head
         return head.stored(self.last_seq) if head else None
 
+    @property
+    def is_torn(self) -> bool:
+        """Whether head and commit are of moments that never were together: the commit is of a newer
+        life than the head, or its writer saw a newer generation."""
+        if self.head is None:
+            return False
+        if self.orphan is not None:
+            return self.orphan.inc > self.head.inc
+        return self.tail is not None and self.tail.generation > self.head.generation
+
     def with_tail(self, tail: Commit) -> View:
         """The same head behind a newer tail: what a lost race hands back. Not confirmed."""
         return View(self.head, tail)
@@ -90,7 +100,7 @@ class Viewer:
         pk = self.pk(session_id)
         for attempt in range(6):
             view = self._once(pk, session_id, consistent)
-            if not _torn(view):
+            if not view.is_torn:
                 return view
             if attempt > 1:
                 self._pacing.wait(attempt)
@@ -109,11 +119,3 @@ class Viewer:
         if head is None or commit is None or commit.inc != head.inc:
             return View(head, None, orphan=commit, confirmed=consistent)
         return View(head, commit, confirmed=consistent)
-
-
-def _torn(view: View) -> bool:
-    if view.head is None:
-        return False
-    if view.orphan is not None:
-        return view.orphan.inc > view.head.inc
-    return view.tail is not None and view.tail.generation > view.head.generation
