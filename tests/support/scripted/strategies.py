@@ -60,20 +60,21 @@ rare = st.one_of(
 )
 kinds: dict[str, st.SearchStrategy[Operation]] = {
     "append": appends,
+    "plain": st.just(Append((("new", 0), ("new", 0)), create=True)),
     "resend": st.builds(Resend, numbers),
     "compact": compactions,
     "life": lives,
     "rare": rare,
 }
 operations = st.sampled_from(
-    [*["append"] * 9, *["resend"] * 3, *["compact"] * 3, *["life"] * 2, *["rare"] * 3]
+    [*["append"] * 7, *["plain"] * 3, *["resend"] * 3, *["compact"] * 3, *["life"] * 2, *["rare"] * 3]
 ).flatmap(kinds.__getitem__)
 
 
 def acts(depth: int) -> st.SearchStrategy[Act]:
     """Operations with up to two faults each; ``depth``: how deep races may lie in one another."""
     steps: list[st.SearchStrategy[Planned]] = [
-        st.sampled_from(Fault),
+        st.sampled_from([*Fault, Fault.LOST, Fault.LOST]),
         st.builds(Stale, st.lists(st.integers(0, 12), min_size=1, max_size=3).map(tuple)),
     ]
     if depth:
