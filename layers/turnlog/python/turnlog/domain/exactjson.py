@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
+from . import locate
 from .errors import FieldError, MalformedJson
 
 JsonValue: TypeAlias = Any
@@ -48,9 +49,25 @@ class JsonNumber:
         return f"JsonNumber({self.text!r})"
 
 
+class _Refusal(Exception):
+    """What the parser's hooks refuse; :func:`loads` finds out where it stands."""
+
+    def __init__(self, kind: locate.Kind, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+
+    def located(self, text: str) -> MalformedJson:
+        """The error for a caller, with a pointer."""
+        pointer = locate.pointer_to(self.kind, text, max_depth=MAX_DEPTH, max_digits=MAX_NUMBER_DIGITS)
+        if pointer is None:
+            return MalformedJson(f"Not JSON: {self.detail}.")
+        return MalformedJson(f"{pointer or '/'}: {self.detail}.", errors=[FieldError(pointer, self.detail)])
+
+
 def _too_long(text: str) -> None:
     if len(text) > MAX_NUMBER_DIGITS and sum(c.isdigit() for c in text) > MAX_NUMBER_DIGITS:
-        raise MalformedJson(f"A number has more than {MAX_NUMBER_DIGITS} digits.")
+        raise _Refusal("number", f"a number has more than {MAX_NUMBER_DIGITS} digits")
 
 
 def _int(text: str) -> int | JsonNumber:
@@ -66,7 +83,7 @@ def _float(text: str) -> float | JsonNumber:
 
 
 def _constant(text: str) -> NoReturn:
-    raise MalformedJson(f"{text} is not JSON.")
+    raise _Refusal("constant", f"{text} is not JSON")
 
 
 def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
@@ -74,7 +91,7 @@ def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     if len(value) != len(pairs):
         seen: set[str] = set()
         twice = next(k for k, _ in pairs if k in seen or seen.add(k))  # type: ignore[func-returns-value]
-        raise MalformedJson(f"The key {twice!r} stands twice in one object.")
+        raise _Refusal("key", f"the key {twice!r} stands twice in one object")
     return value
 
 
@@ -97,8 +114,11 @@ def loads(text: str | bytes) -> JsonValue:
     except json.JSONDecodeError as bad:
         raise MalformedJson(f"Not JSON: {bad.msg} at line {bad.lineno}, column {bad.colno}.") from None
     except RecursionError:
-        raise MalformedJson(f"The JSON is nested deeper than {MAX_DEPTH} levels.") from None
-    _check_depth(value)
+        raise _Refusal("depth", _TOO_DEEP).located(text) from None
+    except _Refusal as refused:
+        raise refused.located(text) from None
+    if _is_too_deep(value):
+        raise _Refusal("depth", _TOO_DEEP).located(text)
     if "\\u" in text or not _encodable(text):
         _refuse_surrogates(value)
     return value
@@ -112,18 +132,22 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def _check_depth(value: JsonValue) -> None:
+_TOO_DEEP: Final = f"the JSON is nested deeper than {MAX_DEPTH} levels"
+
+
+def _is_too_deep(value: JsonValue) -> bool:
     level = [value] if isinstance(value, (dict, list)) else []
     depth = 0
     while level:
         depth += 1
         if depth > MAX_DEPTH:
-            raise MalformedJson(f"The JSON is nested deeper than {MAX_DEPTH} levels.")
+            return True
         below: list[JsonValue] = []
         for item in level:
             members = item.values() if isinstance(item, dict) else item
             below.extend(m for m in members if isinstance(m, (dict, list)))
         level = below
+    return False
 
 
 def _refuse_surrogates(value: JsonValue, pointer: str = "") -> None:
