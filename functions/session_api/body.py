@@ -31,10 +31,10 @@ _MESSAGES: Final = {
     "dict_type": "must be an object",
     "greater_than_equal": "must be at least {ge}",
     "less_than_equal": "must be at most {le}",
-    "too_short": "must have at least {min_length} entries",
-    "too_long": "must have at most {max_length} entries",
-    "string_too_short": "must have at least {min_length} characters",
-    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} {entries}",
+    "too_long": "must have at most {max_length} {entries}",
+    "string_too_short": "must have at least {min_length} {characters}",
+    "string_too_long": "must have at most {max_length} {characters}",
     "union_tag_invalid": "must be one of {expected_tags}",
     "union_tag_not_found": "is required",
 }
@@ -104,7 +104,7 @@ def validate(model: type[Model], value: JsonValue) -> Model:
         found = bad.errors(include_url=False, include_input=False)
     fields = tuple(FieldError(_pointer(error, value), _detail(error)) for error in found)
     limits: list[int | None] = [error.get("ctx", {}).get("limit_bytes") for error in found]
-    summary = "; ".join(f"{field.pointer or 'the body'} {field.detail}" for field in fields[:3])
+    summary = "; ".join(f"{field.pointer or 'the body'}: {field.detail}" for field in fields[:3])
     if limits[0] is not None and all(limits):
         raise PayloadTooLarge(f"{summary}.", limit_bytes=limits[0], errors=fields)
     more = f"; and {len(fields) - 3} more" if len(fields) > 3 else ""
@@ -113,7 +113,14 @@ def validate(model: type[Model], value: JsonValue) -> Model:
 
 def _detail(error: ErrorDetails) -> str:
     template = _MESSAGES.get(error["type"])
-    return error["msg"] if template is None else template.format(**error.get("ctx", {}))
+    if template is None:
+        return error["msg"]
+    limits = error.get("ctx", {})
+    one = limits.get("min_length", limits.get("max_length")) == 1
+    nouns = (
+        {"entries": "entry", "characters": "character"} if one else {"entries": "entries", "characters": "characters"}
+    )
+    return template.format(**limits, **nouns)
 
 
 def _pointer(error: ErrorDetails, body: JsonValue) -> str:

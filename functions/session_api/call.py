@@ -16,7 +16,7 @@ from turnlog.service import SessionService
 
 from . import body, headers
 from .dependencies import Dependencies
-from .fields import ID_RULE, is_event_id, is_id
+from .fields import EVENT_ID_RULE, ID_RULE, is_event_id, is_id
 from .identity import Identity, identity_of
 from .query import Query, percent_decode
 
@@ -80,7 +80,7 @@ class Call:
         """The ``eid`` of the path; it may also be one that the server made."""
         text = percent_decode(self._params["eid"], "path:eid")
         if not is_event_id(text):
-            raise InvalidRequest.at("path:eid", ID_RULE)
+            raise InvalidRequest.at("path:eid", EVENT_ID_RULE)
         return text
 
     def query(self, known: Iterable[str] = ()) -> Query:

@@ -45,8 +45,13 @@ def encode_events(cursor: EventCursor, scope: str) -> str:
 def decode_events(text: str, scope: str, *, last_n: int | None) -> EventCursor:
     """The inverse; raises ``InvalidRequest`` for anything but a cursor of this very listing."""
     found = _EVENTS.fullmatch(_decode("e", scope, text))
-    # Only the newest-n listing has an end and a number of events still wanted.
-    if not found or (last_n is None and (found[3] or found[4])) or int(found[4] or 0) > (last_n or 0):
+    # A page that leads on has come to a place. Only the newest-n listing has an end or a number still wanted.
+    if (
+        not found
+        or not found[2]
+        or (last_n is None) == bool(found[3] or found[4])
+        or int(found[4] or 0) > (last_n or 0)
+    ):
         _refuse()
     return EventCursor(
         inc=int(found[1]),
@@ -72,7 +77,9 @@ def _encode(kind: str, scope: str, rest: str) -> str:
 
 
 def _decode(kind: str, scope: str, text: str) -> str:
-    if len(text) > CURSOR_CHARS or not _ALPHABET.fullmatch(text):
+    if len(text) > CURSOR_CHARS:
+        raise InvalidRequest.at(POINTER, f"must have at most {CURSOR_CHARS} characters")
+    if not _ALPHABET.fullmatch(text):
         _refuse()
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -28,6 +28,7 @@ from .query import BRANCH_RULE
 ERROR_TYPE: Final = "turnlog"
 _ID: Final = re.compile(ID_PATTERN, re.ASCII)
 ID_RULE: Final = "must be 1 to 128 of letters, digits, . _ : and -, and not . or .. alone"
+EVENT_ID_RULE: Final = f"{ID_RULE}; or an id that the server made, such as ~mkq1x2y3-17"
 T = TypeVar("T")
 Json = dict[str, Any]
 
@@ -86,7 +87,7 @@ def _session_id(value: object) -> str:
 
 def _event_id(value: object) -> str:
     if not isinstance(value, str) or not is_event_id(value):
-        raise refusal(ID_RULE)
+        raise refusal(EVENT_ID_RULE)
     return value
 
 

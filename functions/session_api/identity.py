@@ -1,12 +1,13 @@
 """Who is calling: two claims of a token that the gateway has verified, and nothing else.
 
-No header is looked at. A claim's value is any string and is passed on as it is; the store encodes
-it into its keys.
+No header is looked at. A claim's value is passed on as it is, and the store encodes it into its keys. It may be
+any string but one that the gateway makes of something else, and one with control characters.
 """
 
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +35,7 @@ def identity_of(event: Mapping[str, Any], settings: Settings) -> Identity:
     """The caller of an HTTP API event (payload format 2.0).
 
     Raises:
-        Forbidden: no verified token, or a claim that is missing, blank or not a string.
+        Forbidden: no verified token, or a claim that is missing, blank, not a string, or with control characters.
     """
     claims: Any = event
     for key in ("requestContext", "authorizer", "jwt", "claims"):
@@ -46,7 +47,7 @@ def identity_of(event: Mapping[str, Any], settings: Settings) -> Identity:
 
 def _claim(claims: Mapping[str, Any], name: str) -> str:
     value = claims.get(name)
-    if not isinstance(value, str) or not has_text(value) or not _is_unicode(value) or _was_no_string(value):
+    if not isinstance(value, str) or not has_text(value) or _was_no_string(value) or not _is_plain(value):
         raise Forbidden(f"The token has no usable claim {name!r}.")
     return value
 
@@ -57,9 +58,6 @@ def _was_no_string(text: str) -> bool:
     return text == "null" or text.startswith(("[", "{"))
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+def _is_plain(text: str) -> bool:
+    """Whether it holds neither control characters nor lone surrogates."""
+    return not any(unicodedata.category(c) in ("Cc", "Cs") for c in text)

@@ -34,6 +34,7 @@ LIST_QUERY: Final = (
     "cursor",
     "order",
 )
+_DEFAULTS: Final = {"order": "asc", "exclude_synthetic": "false", "match": "any"}
 
 
 def append(call: Call) -> Answer:
@@ -62,8 +63,7 @@ def list_events(call: Call) -> Answer:
     limit = query.number("limit", 1, MAX_LIMIT)
     if limit is not None and filter.last_n is not None:
         raise InvalidRequest.at("query:limit", "cannot be combined with last_n")
-    criteria = sorted(f"{name}={value}" for name, value in query.values.items() if name not in ("limit", "cursor"))
-    scope = cursors.scope_of("events", call.identity.tenant, user, session_id, criteria)
+    scope = cursors.scope_of("events", call.identity.tenant, user, session_id, _criteria(query))
     given = query.values.get("cursor")
     rows = wire.EventRows()
     page = call.service.events(
@@ -85,6 +85,12 @@ def get(call: Call) -> Answer:
     call.query()
     session, event = call.service.event(user, session_id, event_id)
     return Answer(200, wire.event_json(event), {"etag": session.version.etag()})
+
+
+def _criteria(query: Query) -> list[str]:
+    """What a cursor is bound to: all that was asked, where a default left out is one written out."""
+    asked = {**_DEFAULTS, **query.values}
+    return sorted(f"{name}={value}" for name, value in asked.items() if name not in ("limit", "cursor"))
 
 
 def _order(query: Query) -> Order:

@@ -331,6 +331,28 @@ def test_bad_input_is_refused_where_it_is_wrong(session: Api, bad: Bad) -> None:
 
 
 @pytest.mark.parametrize(
+    ("bad", "detail"),
+    [
+        (Bad("POST", EVENTS, 422, [], body={"events": []}), "/events: must have at least 1 entry."),
+        (creating({"ttl_seconds": 1, "x": 2}), "/ttl_seconds: must be at least 60; /x: is not a known field."),
+        (raw('{"a":"\n"}'), "Not JSON: Invalid control character at line 1, column 7."),
+        (event({"timestamp": "2026-01-01T00:00:00.1234567890Z"}, ""), "has 10 fractional digits; at most 9"),
+        (event({"timestamp": "2016-12-31T23:59:60Z"}, ""), "is a leap second, which cannot be kept"),
+        (Bad("GET", f"{EVENTS}/~ABC-0", 422, []), "an id that the server made, such as ~mkq1x2y3-17"),
+        (event({"id": "~ABC-0"}, ""), "an id that the server made, such as ~mkq1x2y3-17"),
+        (listing("cursor=" + "a" * 2049, None), "query:cursor: must have at most 2048 characters"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_the_text_says_what_is_wrong(session: Api, bad: Bad, detail: str) -> None:
+    """In words that help, with the pointer before a colon."""
+    reply = session.call(bad.method, bad.path, bad.body, raw=bad.raw, query=bad.query)
+
+    assert bad.status == reply.status
+    assert detail in reply.json["detail"]
+
+
+@pytest.mark.parametrize(
     "value",
     ["application/json", "APPLICATION/JSON", 'application/json; charset="UTF-8"', "application/merge-patch+json"],
 )

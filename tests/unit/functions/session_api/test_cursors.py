@@ -13,7 +13,7 @@ from turnlog.service import EventCursor
 
 SCOPE = cursors.scope_of("events", "acme", "alice", "s", ["order=desc"])
 WHOLE = st.integers(0, 10**15)
-PLACES = st.none() | st.builds(Place, seq=WHOLE, generation=WHOLE, index=st.integers(-1, 10**6))
+PLACES = st.builds(Place, seq=WHOLE, generation=WHOLE, index=st.integers(-1, 10**6))
 
 
 def forged(text: str) -> str:
@@ -21,14 +21,13 @@ def forged(text: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
 
 
-@given(inc=WHOLE, after=PLACES, until=PLACES, need=st.none() | st.integers(0, 1000))
-def test_an_event_cursor_comes_back_as_it_was(
-    inc: int, after: Place | None, until: Place | None, need: int | None
-) -> None:
+@given(inc=WHOLE, after=PLACES, until=st.none() | PLACES, need=st.none() | st.integers(0, 1000))
+def test_an_event_cursor_comes_back_as_it_was(inc: int, after: Place, until: Place | None, need: int | None) -> None:
     """Whatever it holds."""
     cursor = EventCursor(inc, after, until, need)
+    last_n = None if until is None and need is None else 1000
 
-    assert cursor == cursors.decode_events(cursors.encode_events(cursor, SCOPE), SCOPE, last_n=1000)
+    assert cursor == cursors.decode_events(cursors.encode_events(cursor, SCOPE), SCOPE, last_n=last_n)
 
 
 @given(token=st.text(st.characters(exclude_categories=["Cs"]), max_size=300))
@@ -54,7 +53,9 @@ def test_a_stores_token_comes_back_as_it_was(token: str) -> None:
         forged(f"1|e|{SCOPE}|1|1.2||"),
         forged(f"1|e|{SCOPE}|1|1.2.-2||"),
         forged(f"1|e|{SCOPE}|1|1.2.x||"),
-        forged(f"1|e|{SCOPE}|1|||11"),
+        forged(f"1|e|{SCOPE}|1|1.2.3||11"),
+        forged(f"1|e|{SCOPE}|1|1.2.3||"),
+        forged(f"1|e|{SCOPE}|1|||4"),
         forged(f"1|e|{SCOPE}|1|||٣"),
         forged(f"1|e|{SCOPE}|1|||\n"),
         forged(f"1|e|{SCOPE}|1|||") + "=",
@@ -72,7 +73,7 @@ def test_anything_else_is_refused(text: str) -> None:
     assert ["query:cursor"] == [error.pointer for error in refused.value.errors]
 
 
-@pytest.mark.parametrize("rest", ["1||5.1.0|", "1|||3"])
+@pytest.mark.parametrize("rest", ["1|2.1.0|5.1.0|", "1|2.1.0||3", "1|2.1.0|5.1.0|3"])
 def test_only_a_newest_n_listing_has_an_end(rest: str) -> None:
     """A cursor with one does not fit a plain listing."""
     text = forged(f"1|e|{SCOPE}|{rest}")
@@ -82,9 +83,22 @@ def test_only_a_newest_n_listing_has_an_end(rest: str) -> None:
         cursors.decode_events(text, SCOPE, last_n=None)
 
 
+def test_a_plain_cursor_without_its_place_is_refused() -> None:
+    """It would lead to the beginning."""
+    assert 1 == cursors.decode_events(forged(f"1|e|{SCOPE}|1|2.1.0||"), SCOPE, last_n=None).inc
+    with pytest.raises(InvalidRequest):
+        cursors.decode_events(forged(f"1|e|{SCOPE}|1|||"), SCOPE, last_n=None)
+
+
+def test_a_cursor_that_is_too_long_is_told_its_limit() -> None:
+    """In characters."""
+    with pytest.raises(InvalidRequest, match="at most 2048 characters"):
+        cursors.decode_sessions("a" * 2049, SCOPE)
+
+
 def test_another_spelling_of_the_same_bytes_is_refused() -> None:
     """The last character of base64 may hold bits that nobody reads."""
-    text = next(t for inc in (1, 10) if len(t := cursors.encode_events(EventCursor(inc), SCOPE)) % 4)
+    text = next(t for inc in (1, 10) if len(t := cursors.encode_events(EventCursor(inc, Place(1, 0, 0)), SCOPE)) % 4)
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     other = text[:-1] + alphabet[alphabet.index(text[-1]) + 1]
 

@@ -279,13 +279,27 @@ def test_a_cursor_goes_on_where_the_page_ended(told: Api) -> None:
     assert rest.content == told.list(query=link[2 : link.index(">")]).content
 
 
-@pytest.mark.parametrize("query", ["exclude_synthetic=false", "order=desc", "types=user", "branch=a", "last_n=3"])
+@pytest.mark.parametrize("query", ["exclude_synthetic=true", "order=desc", "types=user", "branch=a", "last_n=3"])
 def test_a_cursor_belongs_to_its_filter(told: Api, query: str) -> None:
     """Any other criterion refuses it."""
     cursor = told.list(query="limit=1").json["next_cursor"]
     reply = told.list(query=f"cursor={cursor}&{query}")
 
     assert (422, ["query:cursor"]) == (reply.status, reply.pointers)
+
+
+@pytest.mark.parametrize(
+    ("asked", "default"),
+    [("", "order=asc"), ("", "exclude_synthetic=false"), ("keywords=e,o", "match=any")],
+)
+def test_a_default_written_out_is_the_same_listing(told: Api, asked: str, default: str) -> None:
+    """For its cursors, in both directions."""
+    short, long = f"{asked}&limit=1".lstrip("&"), f"{asked}&{default}&limit=1".lstrip("&")
+    one, other = told.list(query=short).json["next_cursor"], told.list(query=long).json["next_cursor"]
+
+    assert one
+    assert one == other
+    assert 200 == told.list(query=f"{long}&cursor={one}").status == told.list(query=f"{short}&cursor={other}").status
 
 
 def test_a_cursor_belongs_to_its_session_and_its_life(told: Api) -> None:

@@ -71,7 +71,7 @@ def test_b9_two_tenants_have_the_same_session_id_each_to_itself(session: Api) ->
     assert 200 == session.list().status
 
 
-@pytest.mark.parametrize("tenant", ["a#b", "a/b", "..", "é", "T#x", " padded ", "x" * 300, "a\nb"])
+@pytest.mark.parametrize("tenant", ["a#b", "a/b", "..", "é", "T#x", " padded ", "x" * 300])
 def test_a_claim_is_any_string_and_is_passed_on_as_it_is(api: Api, tenant: str) -> None:
     """The store keeps them apart, whatever they hold."""
     odd = api.as_user(tenant, tenant=tenant)
@@ -95,6 +95,8 @@ BAD_CLAIMS: list[Any] = [
     {"custom:tenant": True, "sub": "alice"},
     {"custom:tenant": "acme", "sub": "\ud800"},
     {"custom:tenant": "acme", "sub": "null"},
+    *({"custom:tenant": "acme", "sub": f"ali{c}ce"} for c in "\0\n\x1f\x7f\x9f"),
+    {"custom:tenant": "ac\tme", "sub": "alice"},
     {"custom:tenant": "[acme]", "sub": "alice"},
     {"custom:tenant": "acme", "sub": '{"name": "alice"}'},
     {"tenant": "acme", "sub": "alice"},

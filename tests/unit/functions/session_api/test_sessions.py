@@ -178,6 +178,7 @@ def test_delete_is_204_once_and_404_from_then_on(session: Api) -> None:
     first, second = (session.call("DELETE", "/v1/sessions/s") for _ in range(2))
 
     assert (204, b"") == (first.status, first.content)
+    assert not {"content-type", "Content-Type"} & set(first.headers)
     assert 404 == second.status == session.list().status == session.append("x").status
     assert 201 == session.create().status
     assert [] == session.list().json["data"]

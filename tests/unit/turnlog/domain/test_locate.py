@@ -34,6 +34,11 @@ def test_the_pointer_names_the_first_offender(text: str, pointer: str | None) ->
     assert refused.value.detail
 
 
+def test_of_two_repeated_keys_text_and_pointer_name_the_same() -> None:
+    with pytest.raises(MalformedJson, match=r"^/a/b: the key 'b' stands twice"):
+        exactjson.loads('{"a":1,"a":{"b":1,"b":2}}')
+
+
 def test_text_nested_beyond_any_parser_is_refused_where_it_goes_too_deep() -> None:
     with pytest.raises(MalformedJson) as refused:
         exactjson.loads('{"a":' + "[" * 100_000 + "]" * 100_000 + "}")

@@ -112,7 +112,8 @@ def loads(text: str | bytes) -> JsonValue:
     try:
         value = _decoder.decode(text)
     except json.JSONDecodeError as bad:
-        raise MalformedJson(f"Not JSON: {bad.msg} at line {bad.lineno}, column {bad.colno}.") from None
+        what = bad.msg.removesuffix(" at")
+        raise MalformedJson(f"Not JSON: {what} at line {bad.lineno}, column {bad.colno}.") from None
     except RecursionError:
         raise _Refusal("depth", _TOO_DEEP).located(text) from None
     except _Refusal as refused:

@@ -15,7 +15,7 @@ from typing import Final
 from .errors import InvalidRequest
 
 _RFC3339: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
+    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 NS: Final = 1_000_000_000
@@ -55,6 +55,10 @@ class Instant:
             )
         year, month, day, hour, minute, second = (int(found[i]) for i in range(1, 7))
         fraction = found[7] or ""
+        if len(fraction) > 9:
+            raise InvalidRequest.at(pointer, f"has {len(fraction)} fractional digits; at most 9 can be kept")
+        if second == 60:
+            raise InvalidRequest.at(pointer, f"{text[:64]!r} is a leap second, which cannot be kept")
         try:
             moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
             if found[9]:

@@ -21,19 +21,23 @@ def pointer_to(kind: Kind, text: str, *, max_depth: int, max_digits: int) -> str
     repeated key, or container nested too deep. None when the text is too broken to tell."""
     path: list[str | int] = []
     keys: list[set[str] | None] = []  # of each open object; None for an array
+    repeated: list[str | None] = []  # the pointer to the first key of each open container that came before
     at_key = False
-    for token in (found[0] for found in _TOKEN.finditer(text)):
+    for token in (match[0] for match in _TOKEN.finditer(text)):
         if token in ("{", "["):
             if kind == "depth" and len(path) == max_depth:
                 return _pointer(path)
             at_key = token == "{"
             path.append("" if at_key else 0)
             keys.append(set() if at_key else None)
+            repeated.append(None)
         elif not path or token == ":":
             at_key = False
         elif token in ("}", "]"):
             path.pop()
             keys.pop()
+            if (found := repeated.pop()) is not None:  # the parser, too, sees an object when it ends
+                return found
             at_key = False
         elif token == ",":
             at_key = keys[-1] is not None
@@ -43,8 +47,8 @@ def pointer_to(kind: Kind, text: str, *, max_depth: int, max_digits: int) -> str
             if name is None:
                 return None
             path[-1] = name
-            if kind == "key" and name in keys[-1]:
-                return _pointer(path)
+            if kind == "key" and name in keys[-1] and repeated[-1] is None:
+                repeated[-1] = _pointer(path)
             keys[-1].add(name)
         elif (kind == "constant" and token in CONSTANTS) or (kind == "number" and _digits(token) > max_digits):
             return _pointer(path)
