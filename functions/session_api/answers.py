@@ -40,6 +40,13 @@ class TextBlock(_Open):
 class MediaBlock(_Open):
     """An image, a file or a sound: exactly one of ``data`` (base64), ``url`` and ``ref``."""
 
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "oneOf": [{"required": [name], "properties": {name: {"type": "string"}}} for name in ("data", "url", "ref")]
+        },
+    )
+
     type: Literal["media"]
     media_type: Annotated[str, Field(min_length=1, examples=["image/png"])]
     data: str | None = None
@@ -130,7 +137,7 @@ class SessionAnswer(SessionRecord):
 class SessionEntryAnswer(SessionRecord):
     """A session in a list."""
 
-    last_activity: Timestamp
+    last_activity: Annotated[Timestamp, Field(description="Not kept yet: for now the time of creation")]
 
 
 class PositionAnswer(_Closed):

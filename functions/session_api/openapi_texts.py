@@ -21,11 +21,14 @@ from turnlog.service import MAX_LAST_N
 
 from . import answers, schemas
 from .limits import (
+    BODY_BYTES,
     CURSOR_CHARS,
+    ENVELOPE_BYTES,
     EVENT_ID_PATTERN,
     EVENTS_LIMIT,
     ID_PATTERN,
     IDEMPOTENCY_KEY_CHARS,
+    LAMBDA_PAYLOAD_BYTES,
     MAX_LIMIT,
     SESSIONS_LIMIT,
 )
@@ -40,17 +43,24 @@ Tenant and user come from the token. A session of somebody else is told like one
 
 Errors are RFC 9457 problems. 400 is for what is not well-formed, 422 for what is not valid, and
 `errors` points at each wrong field: with a JSON pointer into the body, or with `query:`, `header:`
-or `path:` and a name. A wrong method is 405 with `Allow`, an unknown path is 404.
+or `path:` and a name. An unknown path is 404. On every path, a method that it does not have is 405 with
+`Allow`.
+
+The gateway answers some requests by itself: 401, 403 for a missing scope, 429. These are no problems, and
+they have no `X-Request-Id`.
 """
 
 STATUSES: Final[Mapping[int, str]] = {
     400: "Not well-formed: the JSON, its encoding, or the encoding of the URL",
     401: "The gateway found no valid token",
-    403: "The gateway misses a scope in the token, or the token does not name a tenant and a user",
+    403: "The gateway misses a scope in the token (no X-Request-Id then), or the token names no tenant and user",
     404: "No such session or event, or not the caller's",
     409: "The id is taken",
     412: "A precondition does not hold",
-    413: "Over a size limit",
+    413: (
+        f"Over a size limit; the body: {BODY_BYTES} bytes as sent, and {LAMBDA_PAYLOAD_BYTES - ENVELOPE_BYTES} once it "
+        "is escaped as a JSON string (base64 where the gateway encodes it)"
+    ),
     415: "The body is not declared as JSON",
     422: "Not valid; errors names each wrong field",
     429: "The gateway's rate limit",
@@ -152,13 +162,13 @@ PARAMETERS: Final[Json] = {
     "keyword": _query(
         "keyword",
         "What the message's text has to hold, in any case. Its text blocks count, nothing else: no tool calls and "
-        "results, no thinking, no media.",
+        "results, no thinking, no media and no provider blocks.",
         {"type": "string", "minLength": 1},
     ),
     "keywords": _query(
         "keywords",
         "Words, separated by commas, to be found like keyword",
-        {"type": "array", "minItems": 1, "items": {"type": "string"}},
+        {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}},
         **_LIST,
     ),
     "match": _query("match", "Whether any or all of keywords", {"enum": ["any", "all"], "default": "any"}),

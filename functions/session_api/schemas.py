@@ -13,8 +13,8 @@ from turnlog.domain.exactjson import EMPTY, JsonObject
 from .fields import Branch, EventId, Json, Metadata, SessionId, StoredMessage, Timestamp, bounded_object, refusal
 from .limits import BATCH, MAX_TTL_SECONDS, MIN_TTL_SECONDS, POLICY_BYTES
 
-TTL_NOTE = "Seconds from now until the session expires, from 60 to 100 years."
-Ttl = Annotated[int, Field(ge=MIN_TTL_SECONDS, le=MAX_TTL_SECONDS, description=TTL_NOTE)]
+Ttl = Annotated[int, Field(ge=MIN_TTL_SECONDS, le=MAX_TTL_SECONDS)]
+TTL_NOTE = "Seconds from now until the session expires, from 60 seconds to 100 years; "
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
 
@@ -73,7 +73,8 @@ class TokenCount(Body):
 
 
 class RecursiveSummarization(Body):
-    """Replaces what it archives by a summary that a model writes."""
+    """Replaces what it archives by a summary that a model writes; ``overlap_size`` is less than
+    ``max_events_to_keep``."""
 
     type: Literal["recursive_summarization"]
     max_events_to_keep: Count
@@ -96,7 +97,7 @@ def _of_bounded_size(value: object) -> object:
 
 
 class CompactionPolicy(Body):
-    """When to compact, and how. Stored with the session as it was sent."""
+    """When to compact, and how; at most 4096 bytes. Stored with the session as it was sent."""
 
     trigger: Trigger
     strategy: Strategy
@@ -111,7 +112,7 @@ class CreateSessionBody(Body):
     """A new session. User and tenant come from the token."""
 
     id: SessionId | None = None
-    ttl_seconds: Ttl | None = None
+    ttl_seconds: Annotated[Ttl | None, Field(description=TTL_NOTE + "null: the default of the stage, 60 days")] = None
     metadata: Metadata = Field(default_factory=lambda: EMPTY)
     compaction: Policy | None = None
     allow_system_messages: bool | None = None
@@ -121,7 +122,7 @@ class PatchSessionBody(Body):
     """What to change; ``null`` clears. ``metadata`` replaces the whole map."""
 
     metadata: Metadata | None = None
-    ttl_seconds: Ttl | None = None
+    ttl_seconds: Annotated[Ttl | None, Field(description=TTL_NOTE + "null: never")] = None
     compaction: Policy | None = None
     allow_system_messages: bool | None = None
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import httpx
@@ -19,6 +21,7 @@ from turnlog.client import (
     FieldError,
     Forbidden,
     InvalidRequest,
+    MalformedJson,
     NotFound,
     PayloadTooLarge,
     PreconditionFailed,
@@ -29,7 +32,10 @@ from turnlog.client import (
     TimedOut,
     Unauthorized,
     UnexpectedResponse,
+    draft,
     errors,
+    tool_call,
+    user,
 )
 from turnlog.client._answers import _ATTRIBUTES
 from turnlog.client._http import lost
@@ -310,3 +316,48 @@ def test_every_error_of_httpx_is_translated(kind: type[httpx.RequestError]) -> N
 def test_a_problem_is_a_value() -> None:
     """Equal when it says the same."""
     assert Problem(404, "gone") == Problem(404, "gone")
+
+
+# --------------------------------------------------------------------------- what is never sent
+
+CYCLE: dict[str, object] = {}
+CYCLE["self"] = CYCLE
+REFUSED: dict[str, tuple[Callable[[Client], object], type[domain.TurnlogError], str]] = {
+    "NaN": (
+        lambda c: c.session("s").append({"role": "user", "content": float("nan")}),
+        MalformedJson,
+        "/events/0/message",
+    ),
+    "Decimal": (lambda c: c.session("s").create(metadata={"a": Decimal(1)}), MalformedJson, "/metadata"),
+    "bytes": (lambda c: c.session("s").update(metadata={"a": b"x"}), MalformedJson, "/metadata"),
+    "cycle": (lambda c: c.session("s").update(metadata=CYCLE), MalformedJson, "/metadata"),
+    "NaN seconds": (lambda c: c.session("s").create(ttl_seconds=float("nan")), MalformedJson, "/ttl_seconds"),  # type: ignore[arg-type]
+    "Decimal seconds": (lambda c: c.session("s").update(ttl_seconds=Decimal(60)), MalformedJson, "/ttl_seconds"),  # type: ignore[arg-type]
+    "naive datetime": (lambda c: draft(user("x"), timestamp=datetime(2026, 1, 1)), InvalidRequest, "/timestamp"),  # noqa: DTZ001
+    "naive from": (lambda c: c.session("s").events(from_="2026-01-01T00:00:00"), InvalidRequest, "query:from"),
+    "surrogate": (lambda c: user("\ud800"), MalformedJson, "/content"),
+    "surrogate id": (lambda c: c.session("s").append(draft(user("x"), id="\ud800")), MalformedJson, "/events/0/id"),
+    "session id": (lambda c: c.session("a/b"), InvalidRequest, "path:sid"),
+    "event id": (lambda c: c.session("s").event(".."), InvalidRequest, "path:eid"),
+    "key": (lambda c: c.session("s").append(user("x"), idempotency_key="\n"), InvalidRequest, "header:Idempotency-Key"),
+    "keywords": (lambda c: c.session("s").events(keywords=["a,b"]), InvalidRequest, "query:keywords"),
+    "number as key": (lambda c: draft(user("x"), metadata={"a": [{1: "b"}]}), MalformedJson, "/metadata/a/0"),
+    "None as key": (lambda c: tool_call("c", "t", {None: 1}), MalformedJson, "/arguments"),  # type: ignore[dict-item]
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_client_refuses_is_a_client_error_of_the_right_kind(client: Client, api: FakeApi, name: str) -> None:
+    """Before anything is sent; ``except ClientError`` is enough for a whole call."""
+    act, kind, pointer = REFUSED[name]
+
+    with pytest.raises(ClientError) as caught:
+        act(client)
+
+    assert isinstance(caught.value, kind)
+    assert not isinstance(caught.value, ApiError)
+    assert [pointer] == [e.pointer for e in caught.value.errors]
+    assert (kind.__name__, kind.code) == (type(caught.value).__name__, caught.value.code)
+    assert [] == api.requests
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (type(caught.value), str(caught.value), vars(caught.value)) == (type(copy), str(copy), vars(copy))

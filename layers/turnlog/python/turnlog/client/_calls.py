@@ -17,8 +17,9 @@ from ..domain.message import Role
 from ..domain.ports import ListOrder, Order
 from . import _answers as answers
 from ._answers import Answer, Subject
-from ._messages import EventLike, InstantLike, draft_of, instant_of, object_of, text_of
+from ._messages import EventLike, InstantLike, draft_of, instant_of, object_of, text_of, value_of
 from ._models import UNSET, AppendResult, Page, SessionInfo, SessionSummary, Unset
+from .errors import as_client_errors
 
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ MAX_ESCAPED_BYTES: Final = 5_000_000
 """The same once more, escaped: a function receives the body as a JSON string, at most 6 MB."""
 
 _SESSION_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
-_EVENT_ID: Final = re.compile(r"[A-Za-z0-9._:~-]{1,256}", re.ASCII)
+_EVENT_ID: Final = re.compile(r"~?[A-Za-z0-9._:-]{1,128}", re.ASCII)
 _HEADER_VALUE: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
 _REQUEST_KEYS: Final = uuid.UUID("b0a4f6f6-0c1d-4c53-9b52-6f9f3f1a5d0e")
 """The namespace in which a request key becomes event ids; never change it."""
@@ -70,13 +71,13 @@ def create_session(
     """POST /v1/sessions"""
     fields = {"id": dumps(checked_session_id(session_id))}
     if ttl_seconds is not None:
-        fields["ttl_seconds"] = dumps(ttl_seconds)
+        fields["ttl_seconds"] = value_of(ttl_seconds, "/ttl_seconds")
     if metadata is not None:
         fields["metadata"] = object_of(metadata, "/metadata").raw
     if compaction is not None:
         fields["compaction"] = object_of(compaction, "/compaction").raw
     if allow_system_messages is not None:
-        fields["allow_system_messages"] = dumps(allow_system_messages)
+        fields["allow_system_messages"] = value_of(allow_system_messages, "/allow_system_messages")
     return Call(
         "POST",
         "/v1/sessions",
@@ -120,11 +121,11 @@ def update_session(
     if metadata is not UNSET:
         fields["metadata"] = "null" if metadata is None else object_of(metadata, "/metadata").raw
     if ttl_seconds is not UNSET:
-        fields["ttl_seconds"] = dumps(ttl_seconds)
+        fields["ttl_seconds"] = value_of(ttl_seconds, "/ttl_seconds")
     if compaction is not UNSET:
         fields["compaction"] = "null" if compaction is None else object_of(compaction, "/compaction").raw
     if allow_system_messages is not UNSET:
-        fields["allow_system_messages"] = dumps(allow_system_messages)
+        fields["allow_system_messages"] = value_of(allow_system_messages, "/allow_system_messages")
     return Call(
         "PATCH",
         _session_path(session_id),
@@ -304,12 +305,14 @@ def _session_path(session_id: str) -> str:
     return f"/v1/sessions/{_part(_SESSION_ID, session_id, 'sid')}"
 
 
+@as_client_errors()
 def _part(grammar: re.Pattern[str], value: str, name: str) -> str:
     if not grammar.fullmatch(value) or value in (".", ".."):
         raise InvalidRequest.at(f"path:{name}", f"must match {grammar.pattern} and be neither . nor ..")
     return quote(value, safe="")
 
 
+@as_client_errors()
 def _header(name: str, value: str | None) -> dict[str, str]:
     if value is None:
         return {}
@@ -324,6 +327,7 @@ def is_header_value(value: str) -> bool:
     return _HEADER_VALUE.fullmatch(value) is not None
 
 
+@as_client_errors()
 def _words(name: str, values: Iterable[str] | None) -> str | None:
     """A list as the API reads it, joined by commas: a word that holds one would become two."""
     if isinstance(values, str):

@@ -8,9 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 from ..domain.errors import FieldError, MalformedJson
 from ..domain.event import EventDraft
-from ..domain.exactjson import EMPTY, JsonObject, JsonValue, dumps
+from ..domain.exactjson import EMPTY, JsonObject, JsonValue, dumps, escape_pointer
 from ..domain.instant import Instant
 from ..domain.message import Message, ToolCall, ToolResult
+from .errors import as_client_errors
 
 MessageLike: TypeAlias = Message | Mapping[str, Any]
 """A message: built here, or a mapping in Turnlog's shape, which is sent as it is."""
@@ -22,27 +23,32 @@ InstantLike: TypeAlias = Instant | datetime | str
 """A point in time: RFC 3339 text or a ``datetime``, either with its zone."""
 
 
+@as_client_errors()
 def user(text: str) -> Message:
     """A user message."""
     return Message.user(text)
 
 
+@as_client_errors()
 def assistant(text: str | None = None, *, calls: Iterable[ToolCall] = ()) -> Message:
     """An assistant message: text, tool calls, or both."""
     return Message.assistant(text, calls=calls)
 
 
+@as_client_errors()
 def system(text: str) -> Message:
     """A system message. Sessions refuse them unless ``allow_system_messages`` is on."""
     return Message.system(text)
 
 
+@as_client_errors()
 def tool_call(id: str, name: str, arguments: str | Mapping[str, JsonValue]) -> ToolCall:
     """A call for ``assistant(calls=…)``. A string of arguments is kept byte for byte, as the
     model wrote it; a mapping is written as compact JSON."""
-    return ToolCall(id, name, arguments if isinstance(arguments, str) else JsonObject.of(arguments).raw)
+    return ToolCall(id, name, arguments if isinstance(arguments, str) else object_of(arguments, "/arguments").raw)
 
 
+@as_client_errors()
 def tool_result(
     call_id: str,
     content: str,
@@ -96,15 +102,32 @@ def message_of(value: object, pointer: str) -> Message:
     raise TypeError(f"expected a message, a mapping or a draft, not {type(value).__name__}")
 
 
+@as_client_errors()
 def object_of(value: Mapping[str, JsonValue], pointer: str) -> JsonObject:
     """A mapping as JSON; what is wrong inside is reported below ``pointer``."""
     try:
-        return JsonObject.of(value)
+        json = JsonObject.of(value)
+        _check_keys(value)
     except MalformedJson as bad:
         errors = [FieldError(pointer + e.pointer, e.detail) for e in bad.errors] or [FieldError(pointer, bad.detail)]
         raise MalformedJson(bad.detail, errors=errors) from None
+    return json
 
 
+def _check_keys(value: object, pointer: str = "") -> None:
+    """Refuse keys that are no strings: the encoder would write another key in their place."""
+    if isinstance(value, (list, tuple)):
+        for i, member in enumerate(value):
+            _check_keys(member, f"{pointer}/{i}")
+    elif isinstance(value, Mapping) and not isinstance(value, JsonObject):
+        for key, member in value.items():
+            if not isinstance(key, str):
+                detail = f"the key {key!r} is not a string"
+                raise MalformedJson(f"{pointer or '/'}: {detail}.", errors=[FieldError(pointer, detail)])
+            _check_keys(member, f"{pointer}/{escape_pointer(key)}")
+
+
+@as_client_errors()
 def instant_of(value: InstantLike, pointer: str) -> Instant:
     """Any point in time as an instant."""
     if isinstance(value, Instant):
@@ -112,6 +135,16 @@ def instant_of(value: InstantLike, pointer: str) -> Instant:
     return Instant.parse(value.isoformat() if isinstance(value, datetime) else value, pointer=pointer)
 
 
+@as_client_errors()
+def value_of(value: JsonValue, pointer: str) -> str:
+    """The JSON text of a number or flag; raises ``MalformedJson`` for what is no JSON value."""
+    try:
+        return dumps(value)
+    except (TypeError, ValueError) as bad:
+        raise MalformedJson(f"{pointer}: {bad}.", errors=[FieldError(pointer, str(bad))]) from None
+
+
+@as_client_errors()
 def text_of(value: str, pointer: str) -> str:
     """The JSON text of a string; raises ``MalformedJson`` for a lone surrogate."""
     try:

@@ -15,7 +15,7 @@
     ├── PayloadTooLarge           over ``limit_bytes``                                   413
     ├── StoreUnavailable          try again after ``retry_after`` seconds        502, 503, 504
     ├── CorruptLog                the store contradicts itself                           500
-    └── ClientError               a request was made and did not succeed
+    └── ClientError               a request did not succeed, or was not even made
         ├── ConnectionFailed      the server could not be reached, or hung up
         ├── TimedOut              no answer in time
         ├── UnexpectedResponse    an answer that Turnlog does not give
@@ -26,11 +26,14 @@
 
 The upper part is ``turnlog.domain.errors``: the same class says the same thing whether the
 service or the client raised it. An error that the *server* answered is an ``ApiError`` as well,
-so ``except SessionNotFound`` says what to handle and ``except ApiError`` what to log.
+so ``except SessionNotFound`` says what to handle and ``except ApiError`` what to log. A value that
+the client refuses to send is a ``ClientError`` as well and no ``ApiError``: nothing was answered.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -76,7 +79,7 @@ class Problem:
 
 
 class ClientError(TurnlogError):
-    """A request was made and did not succeed.
+    """A request did not succeed, or a value was refused before one was made.
 
     ``idempotency_key`` is the key of the create, append or append_all that failed, made by the
     client unless one was given: the same call with it goes on without doubling anything.
@@ -202,6 +205,41 @@ BY_STATUS: Final[dict[int, type[TurnlogError]]] = {
     503: StoreUnavailable,
     504: StoreUnavailable,
 }
+
+
+def _not_sent(kind: type[TurnlogError]) -> type[TurnlogError]:
+    """The class of a domain error that the client raises before it sends: both at once, under the same name."""
+
+    def reduce(self: TurnlogError) -> tuple[object, ...]:
+        return refused, (kind, self.detail, self.errors), self.__dict__
+
+    members = {"__module__": __name__, "__doc__": kind.__doc__, "code": kind.code, "__reduce__": reduce}
+    return cast("type[TurnlogError]", type(kind.__name__, (ClientError, kind), members))
+
+
+_REFUSED: Final[dict[type[TurnlogError], type[TurnlogError]]] = {
+    kind: _not_sent(kind) for kind in (InvalidRequest, MalformedJson)
+}
+
+
+def refused(kind: type[TurnlogError], detail: str, errors: Sequence[FieldError]) -> TurnlogError:
+    """The error for a value that the client does not send: a ``ClientError`` and of that kind."""
+    return _REFUSED[kind](detail, errors=errors)
+
+
+@contextmanager
+def as_client_errors() -> Iterator[None]:
+    """Raise what the domain refuses as :func:`refused`; also a decorator."""
+    try:
+        yield
+    except InvalidRequest as bad:
+        raise _refused_again(InvalidRequest, bad) from None
+    except MalformedJson as bad:
+        raise _refused_again(MalformedJson, bad) from None
+
+
+def _refused_again(kind: type[TurnlogError], error: TurnlogError) -> TurnlogError:
+    return error if isinstance(error, ClientError) else refused(kind, error.detail, error.errors)
 
 
 def answered_class(problem: Problem) -> type[ApiError]:
