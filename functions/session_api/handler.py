@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from . import dependencies
-from .resolver import Resolver
+from turnlog.hosting.start import initialising
 
-lambda_handler = Resolver(dependencies.production)
-dependencies.warm_up()
+with initialising() as watch:
+    from . import dependencies, observability
+    from .resolver import Resolver
+
+    lambda_handler = Resolver(dependencies.production)
+    dependencies.warm_up()
+observability.report_start(watch.compiled)

@@ -6,6 +6,7 @@ Never in the log: message content, metadata, tokens, or a tenant's name (its has
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from aws_lambda_powertools.logging import Logger
@@ -18,8 +19,26 @@ SERVICE: Final = "session_api"
 NAMESPACE: Final = "Turnlog"
 CONFLICTS: Final = (409, 412)
 
+NAMED: Final = 5
+"""How many of the modules that were compiled at the start the log names."""
+
 logger = Logger(service=SERVICE)
 metrics = Metrics(namespace=NAMESPACE, service=SERVICE)
+
+
+def report_start(compiled: Sequence[str]) -> None:
+    """Warn of the modules that were compiled at the start, and count them; quiet when there are none."""
+    if not compiled:
+        return
+    logger.warning("compiled at start", extra={"count": len(compiled), "modules": list(compiled[:NAMED])})
+    with single_metric(
+        name="CompiledAtStart",
+        unit=MetricUnit.Count,
+        value=len(compiled),
+        namespace=NAMESPACE,
+        default_dimensions={"service": SERVICE},
+    ):
+        pass
 
 
 class Watch:

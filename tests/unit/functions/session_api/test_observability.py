@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from session_api.observability import report_start
 from tests.support.session_api import Api
 
 Written = Callable[[], list[dict[str, Any]]]
@@ -100,3 +101,23 @@ def test_nothing_of_one_request_is_left_in_the_next(session: Api, written: Writt
     line = next(line for line in written() if "_aws" not in line)
 
     assert not {"tenant_hash", "code", "EventsAppended"} & set(line)
+
+
+def test_what_was_compiled_at_the_start_is_told_with_the_first_names(written: Written) -> None:
+    """A warning and a metric: the layer's bytecode is missing, or another Python's."""
+    written()
+    report_start([f"turnlog.m{n}" for n in range(7)])
+    found = written()
+    (line,) = [line for line in found if "_aws" not in line]
+
+    assert ("WARNING", "compiled at start", 7) == (line["level"], line["message"], line["count"])
+    assert [f"turnlog.m{n}" for n in range(5)] == line["modules"]
+    assert [(7.0, ["service"], "Count")] == metric(found, "CompiledAtStart")
+
+
+def test_a_start_from_bytecode_is_not_told(written: Written) -> None:
+    """All is as it should be."""
+    written()
+    report_start(())
+
+    assert [] == written()
