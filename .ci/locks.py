@@ -27,10 +27,13 @@ COMPILE = (
 
 @dataclass(frozen=True)
 class Lock:
-    """One lock file: its name, and the extra of pyproject.toml or the ``.in`` file that it resolves."""
+    """One lock file: its name, and what it resolves: extras and dependency groups of pyproject.toml, or the ``.in``
+    file of its name when there are none.
+    """
 
     name: str
-    extra: str | None = None
+    extras: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -40,14 +43,17 @@ class Lock:
     @property
     def source(self) -> Path:
         """The file that holds the constraints."""
-        return ROOT / ("pyproject.toml" if self.extra else f"requirements-{self.name}.in")
+        return ROOT / ("pyproject.toml" if self.extras else f"requirements-{self.name}.in")
 
     def digest(self) -> str:
         """A digest of everything that decides what the lock contains, versions on the index aside."""
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-        if self.extra:
-            wanted = constraints(project, self.extra)
-            inputs = json.dumps([project["requires-python"], sorted({*project["dependencies"], *wanted})])
+        if self.extras:
+            tables = tomllib.loads((ROOT / "pyproject.toml").read_text())
+            project = tables["project"]
+            wanted = {*project["dependencies"]}
+            wanted.update(line for extra in self.extras for line in of_extra(project, extra))
+            wanted.update(line for group in self.groups for line in of_group(tables["dependency-groups"], group))
+            inputs = json.dumps([project["requires-python"], sorted(wanted)])
         else:
             inputs = self.source.read_text()
         return hashlib.sha256(f"{' '.join(COMPILE)}\n{inputs}".encode()).hexdigest()[:32]
@@ -58,23 +64,37 @@ class Lock:
 
     def write(self) -> None:
         """Resolve again, with the newest versions that the constraints allow."""
-        extra = ["--extra", self.extra] if self.extra else []
+        chosen = [word for extra in self.extras for word in ("--extra", extra)]
+        chosen += [word for group in self.groups for word in ("--group", group)]
         made = subprocess.run(
-            [*COMPILE, "--upgrade", *extra, self.source.name], cwd=ROOT, check=True, capture_output=True, text=True
+            [*COMPILE, "--upgrade", *chosen, self.source.name], cwd=ROOT, check=True, capture_output=True, text=True
         )
         self.path.write_text(f"{PREFIX}{self.digest()}\n{made.stdout}")
 
 
-def constraints(project: Mapping[str, Any], extra: str) -> list[str]:
+def of_extra(project: Mapping[str, Any], extra: str) -> list[str]:
     """What an extra asks for, through the extras that it names in turn."""
     found: list[str] = []
     for line in project["optional-dependencies"][extra]:
         own = re.fullmatch(rf"{project['name']}\[(.+)\]", line)
-        found += [part for name in own[1].split(",") for part in constraints(project, name)] if own else [line]
+        found += [part for name in own[1].split(",") for part in of_extra(project, name)] if own else [line]
     return found
 
 
-LOCKS = (Lock("dev", extra="dev"), Lock("lambda", extra="lambda"), Lock("engine"), Lock("node"))
+def of_group(groups: Mapping[str, list[Any]], group: str) -> list[str]:
+    """What a dependency group asks for, through the groups that it includes in turn (PEP 735)."""
+    found: list[str] = []
+    for entry in groups[group]:
+        found += [entry] if isinstance(entry, str) else of_group(groups, entry["include-group"])
+    return found
+
+
+LOCKS = (
+    Lock("dev", extras=("client", "lambda"), groups=("dev",)),
+    Lock("lambda", extras=("lambda",)),
+    Lock("engine"),
+    Lock("node"),
+)
 
 
 def main(words: list[str]) -> int:
