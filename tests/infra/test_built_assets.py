@@ -5,11 +5,13 @@ import re
 import subprocess
 import sys
 import zipfile
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
 
 from infra.assets import PROJECT, BuiltAssets
+from infra.bytecode import find_interpreter
 from infra.settings import CLOUD_TARGET, host_target
 
 pytestmark = pytest.mark.slow
@@ -33,13 +35,13 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return opt / "python", task
 
 
-def _run(unpacked: tuple[Path, Path], code: str, **environment: str) -> str:
+def _run(unpacked: tuple[Path, Path], code: str, *, python: str = sys.executable, **environment: str) -> str:
     """Run code with nothing on the path but the standard library and the unpacked assets, in
-    Lambda's order: the function before the layers."""
+    Lambda's order: the function before the layers. Nothing is written beside them."""
     layers, task = unpacked
     prelude = f"import sys; sys.path[:0] = [{str(task)!r}, {str(layers)!r}]\n"
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", prelude + code],
+        [python, "-I", "-S", "-B", "-c", prelude + code],
         capture_output=True,
         text=True,
         check=False,
@@ -77,10 +79,6 @@ print(Model.model_validate_json('{"x": 1}').x, pydantic.__file__, turnlog.servic
     assert str(unpacked[0]) == str(Path(pydantic_at).parents[1]) == str(Path(turnlog_at).parents[1])
 
 
-@pytest.mark.skipif(
-    not (PROJECT / "functions" / "session_api" / "handler.py").is_file(),
-    reason="session_api.handler is not written yet",
-)
 def test_the_function_imports_from_its_assets_alone(unpacked: tuple[Path, Path]) -> None:
     """A hollow layer cannot hide: there is no virtual environment on the path."""
     environment = {"TURNLOG_STAGE": "local", "TURNLOG_TABLE": "t", "TURNLOG_BUCKET": "b"}
@@ -96,6 +94,80 @@ def test_python_uses_the_bytecode_and_never_looks_at_the_source(unpacked: tuple[
         source.write_text("this is not Python")
     code = "import turnlog.service; print(turnlog.service.__spec__.cached)"
     assert f"{tmp_path}/python/turnlog/__pycache__/" in _run((tmp_path / "python", tmp_path), code)
+
+
+START = "import session_api.handler as h; print(*h.watch.compiled)"
+
+
+def _start(unpacked: tuple[Path, Path]) -> list[str]:
+    """What a start in Lambda prints: the warning and the metric if there is something to report, and the modules."""
+    return _run(
+        unpacked,
+        START,
+        AWS_LAMBDA_FUNCTION_NAME="session_api",
+        LAMBDA_TASK_ROOT=str(unpacked[1]),
+        TURNLOG_STAGE="local",
+        TURNLOG_TABLE="t",
+        TURNLOG_BUCKET="b",
+    ).splitlines()
+
+
+def test_a_start_compiles_nothing(unpacked: tuple[Path, Path]) -> None:
+    """Neither of ours nor of the third parties', the client included; so nothing is reported."""
+    assert [""] == _start(unpacked)
+
+
+@pytest.mark.parametrize(
+    ("root", "module"),
+    [
+        (0, "botocore.hooks"),
+        (0, "turnlog.domain.branch"),
+        (0, "turnlog.hosting.bytecode"),  # loaded before anything can watch
+        (1, "session_api.answer"),
+    ],
+)
+def test_a_start_without_one_modules_bytecode_reports_that_module(
+    unpacked: tuple[Path, Path], root: int, module: str
+) -> None:
+    """In the log, as a metric, and no other."""
+    bytecode = Path(cache_from_source(str(unpacked[root].joinpath(*module.split(".")).with_suffix(".py"))))
+    away = bytecode.rename(bytecode.with_suffix(".away"))
+    try:
+        *told, compiled = _start(unpacked)
+    finally:
+        away.rename(bytecode)
+    warning, metric = map(json.loads, told)
+
+    assert module == compiled
+    assert ("WARNING", 1, [module]) == (warning["level"], warning["count"], warning["modules"])
+    assert [1.0] == metric["CompiledAtStart"]
+
+
+def test_without_the_clouds_python_its_assets_carry_no_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They say so, and Lambda compiles: slower, never wrong."""
+    monkeypatch.setattr("infra.bytecode.find_interpreter", lambda version: None)
+    asset = BuiltAssets().library_layer(CLOUD_TARGET)
+    with zipfile.ZipFile(asset.path) as archive:
+        assert [] == [name for name in archive.namelist() if name.endswith(".pyc")]
+    assert not asset.compiled
+
+
+def test_the_clouds_python_compiles_nothing_either(tmp_path: Path) -> None:
+    """Where it is on the PATH at build time, it made the bytecode of the assets."""
+    interpreter = find_interpreter(CLOUD_TARGET.python)
+    if interpreter is None:
+        pytest.skip(f"no Python {CLOUD_TARGET.python} on the PATH")
+    for asset in (BuiltAssets().library_layer(CLOUD_TARGET), BuiltAssets().function("session_api", CLOUD_TARGET)):
+        assert asset.compiled
+        with zipfile.ZipFile(asset.path) as archive:
+            archive.extractall(tmp_path)
+    code = f"""
+from turnlog.hosting.bytecode import Watch
+with Watch([{str(tmp_path)!r}]) as watch:
+    import turnlog.service, turnlog.stores.memory, session_api.problems
+print(watch.compiled)
+"""
+    assert "()" == _run((tmp_path / "python", tmp_path), code, python=interpreter.path).strip()
 
 
 def test_what_only_users_of_the_library_run_is_not_in_the_layer(unpacked: tuple[Path, Path]) -> None:
