@@ -32,13 +32,14 @@ token: ## print another development token: TENANT=acme USER=bob
 test: ## run every test; ARGS="…" passes words to pytest
 	@$(EXEC_STACK) python -m pytest $(PARALLEL) $(ARGS)
 
-lint: ## check style, types, import contracts, lock files and the OpenAPI document
+lint: ## check style, types, import contracts, lock files, the OpenAPI document and the API reference
 	@$(EXEC) ruff check .
 	@$(EXEC) ruff format --check .
 	@$(EXEC) mypy
 	@$(EXEC) lint-imports --no-cache
 	@$(EXEC) python .ci/locks.py check
 	@$(EXEC) python -m session_api.openapi | cmp - docs/openapi.json || { echo "run make openapi"; exit 1; }
+	@$(EXEC) python .ci/reference.py check
 
 format: ## lay the code out and apply safe fixes
 	@$(EXEC) ruff check --fix-only .
@@ -50,8 +51,9 @@ bench: ## measure requests, units and bytes against the targets
 synth: ## write the CloudFormation templates to cdk.out/
 	@$(BOOTSTRAP) synth
 
-openapi: ## write the OpenAPI document from the models and routes
+openapi: ## write the OpenAPI document and the API reference from the models and routes
 	@$(EXEC) python -m session_api.openapi --write
+	@$(EXEC) python .ci/reference.py write
 
 lock: ## resolve the dependencies anew and write the lock files
 	@$(EXEC) python .ci/locks.py write

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import snippets
+from tests.support.markdown import anchors, links
 from tests.support.tree import ROOT, make_targets, project_files
 from turnlog.service import SYSTEM_MESSAGES_DOC
 
 PAGES = [path for path in project_files() if path.suffix == ".md"]
 DECISIONS = sorted((ROOT / "docs/decisions").glob("*.md"))
 COMMAND = re.compile(r"(?:^|`)\s*(?:[A-Z]+=\S+ )?make ([a-z]+)", re.MULTILINE)
-LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)#\s]+)(?:#[^)]*)?\)")
+RUN_ELSEWHERE = {"docs/client.md": "tests/unit/turnlog/client/test_docs.py runs it against an API in memory"}
 
 
 def name(path: Path) -> str:
@@ -34,10 +36,17 @@ def test_every_target_is_explained_to_contributors() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_relative_link_leads_somewhere(page: Path) -> None:
-    """A link names a file or a folder of the checkout."""
-    broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    """A link names a file or a folder of the checkout, and a heading that is there."""
+    targets = [(link, (page.parent / path if path else page), anchor) for link, path, anchor in links(page)]
 
-    assert [] == broken
+    assert [] == [link for link, target, _ in targets if not target.exists()]
+    assert [] == [link for link, target, anchor in targets if anchor and anchor not in anchors(target)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_that_can_run_is_run(page: Path) -> None:
+    """A block of bash or Python is marked (`tests.support.snippets`), or says why it cannot be run."""
+    assert name(page) in RUN_ELSEWHERE or 0 == snippets.unmarked(page.read_text())
 
 
 def test_the_changelog_has_a_place_for_what_comes_next() -> None:
@@ -67,7 +76,7 @@ def test_a_decision_says_context_choice_and_cost(page: Path) -> None:
 
 def test_the_index_lists_every_page() -> None:
     """docs/README.md leads to each page below docs/."""
-    linked = {(ROOT / "docs" / link).resolve() for link in LINK.findall((ROOT / "docs/README.md").read_text())}
+    linked = {(ROOT / "docs" / path).resolve() for _, path, _ in links(ROOT / "docs/README.md")}
 
     assert set() == {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - linked - {ROOT / "docs/README.md"}
 

@@ -1,6 +1,7 @@
 """One stack for all end-to-end tests: a start takes half a minute."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,3 +23,10 @@ def stack(one_stack: LocalStack) -> LocalStack:
     if not one_stack.is_running:
         one_stack.start()
     return one_stack
+
+
+@pytest.fixture
+def checkout(stack: LocalStack, tmp_path: Path) -> Path:
+    """A folder in which `make run` seems to be running: its `.turnlog` is that of the stack."""
+    (tmp_path / ".turnlog").symlink_to(stack.home.path)
+    return tmp_path
