@@ -178,22 +178,23 @@ class Reference:
     def _told(self, given: Json) -> tuple[str, str]:
         """Type and description of a parameter, a header or a property."""
         schema = given["schema"]
-        examples = ", ".join(f"`{compact(one)}`" for one in schema.get("examples", ()))
+        shown = () if "pattern" in schema else schema.get("examples", ())  # beside the pattern otherwise
+        examples = ", ".join(f"`{compact(one)}`" for one in shown)
         words = given.get("description", "").replace("``", "`")
         return self._type(schema) + self._bounds(schema), f"{words} Example: {examples}" if examples else words
 
     def _type(self, schema: Json) -> str:
         if "$ref" in schema:
             return link(schema["$ref"].rpartition("/")[2])
-        if "const" in schema:
-            return f"`{compact(schema['const'])}`"
-        if "enum" in schema:
-            return ", ".join(f"`{one}`" for one in schema["enum"])
+        if "const" in schema or "enum" in schema:
+            return ", ".join(f"`{one}`" for one in schema.get("enum", [compact(schema.get("const"))]))
         for joint in ("anyOf", "oneOf"):
             if joint in schema and "properties" not in schema:
                 return " or ".join(self._type(one) + self._bounds(one) for one in schema[joint])
         if schema.get("type") == "array":
             return f"array of {self._type(schema['items'])}{self._bounds(schema['items'])}"
+        if isinstance(schema.get("additionalProperties"), dict):
+            return f"object of {self._type(schema['additionalProperties'])} values"
         return str(schema.get("format", schema.get("type", "any JSON")))
 
     def _bounds(self, schema: Json) -> str:
