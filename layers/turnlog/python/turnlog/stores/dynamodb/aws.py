@@ -1,4 +1,4 @@
-"""The rim on boto3: expressions, wire values, and what an error means."""
+"""The rim on a DynamoDB client: expressions, wire values, and what an error means."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from .rim import Check, ConditionFailed, Delete, IndexPage, IndexPlace, Item, Ke
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from .direct import DirectClient
 
 Wire: TypeAlias = dict[str, dict[str, Any]]
 
@@ -133,7 +135,7 @@ def _key(key: Key) -> Wire:
 class DynamoDBRim:
     """The calls on one table. Thread-safe as its client is."""
 
-    def __init__(self, client: DynamoDBClient, table: str) -> None:
+    def __init__(self, client: DynamoDBClient | DirectClient, table: str) -> None:
         self._client: Any = client
         self._table = table
 
