@@ -52,11 +52,22 @@ except NotFound:
 print("brought back:", bring_back("local", kept.id) == len(partition(restored, kept.id)))
 print("seen:", [len(event.message.text) for event in kept.events()])
 
+s3 = boto3.client("s3")
 for tenant in ("a:b", "a:bc"):
     dynamodb.put_item(TableName=table, Item={"pk": {"S": session_pk(tenant, "s")}, "sk": {"S": "E#1"}})
-    for _ in range(2):
-        s3.put_object(Bucket=bucket, Key=f"t/{encode(tenant)}/s/s/1/body", Body=b"text")
-print("forgotten:", forget("a:b"), forget("a:b"), forget("a:bc"))
+    for prefix in ("t", "t", "l"):
+        s3.put_object(Bucket=bucket, Key=f"{prefix}/{encode(tenant)}/s/s/1/body", Body=b"text")
+
+
+def stored(tenant):
+    prefixes = [f"{prefix}/{encode(tenant)}/" for prefix in "tl"]
+    listed = [s3.list_object_versions(Bucket=bucket, Prefix=prefix) for prefix in prefixes]
+    return [len(found.get(kind, [])) for found in listed for kind in ("Versions", "DeleteMarkers")]
+
+
+print("stored:", stored("a:b"))
+print("forgotten:", forget("a:b"), stored("a:b"), forget("a:b"))
+print("its neighbour:", stored("a:bc"), forget("a:bc"))
 """,
 )
 CLEAN_UP = Block(
@@ -97,5 +108,7 @@ def test_the_runbook_restores_checks_points_and_brings_back(checkout: Path, envi
         "deleted",
         "brought back: True",
         "seen: [12, 100000]",
-        "forgotten: (1, 2) (0, 0) (1, 2)",
+        "stored: [2, 0, 1, 0]",
+        "forgotten: (1, []) [0, 0, 0, 0] (0, [])",
+        "its neighbour: [2, 0, 1, 0] (1, [])",
     ]
