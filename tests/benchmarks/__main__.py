@@ -10,7 +10,7 @@ from tests.support.environment import isolate
 isolate()
 
 # Only now: a client that is made must find the guarded environment.
-from tests.benchmarks import conversations, cpu, operations  # noqa: E402
+from tests.benchmarks import coldstart, conversations, cpu, operations  # noqa: E402
 from tests.benchmarks.rig import running_rig  # noqa: E402
 from tests.benchmarks.rows import NOT_YET, Report  # noqa: E402
 
@@ -24,6 +24,7 @@ def main() -> int:
         cpu.measure(rig, report)  # first: a full heap would slow the smaller side more
         operations.measure(rig, report)
         conversations.measure(rig, report)
+        coldstart.measure(Path(folder) / "coldstart", report)
     report.group("later")
     report.not_yet(NOT_YET)
     print(f"\n{time.monotonic() - began:.0f} s")

@@ -15,7 +15,6 @@ class NotYet:
 
 
 NOT_YET: Final = (
-    NotYet("cold import of session_api's handler", "<= 0.7 x the usual stack", 3),
     NotYet("a pass over N events, default form", "<= 3 write units + 1 per KB of summary", 4),
     NotYet("conversations a/b/c with recall: write units", "<= 130 / 190 / 500", 6),
     NotYet("conversations a/b/c with recall: $ per million turns", "<= 1.88 / 2.88 / 2.16", 6),

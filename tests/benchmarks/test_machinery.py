@@ -13,7 +13,6 @@ from tests.benchmarks import conversations, meter, workload
 from tests.benchmarks.rows import NOT_YET, Report, Row, at_most
 
 WAITING = {
-    ("cold import of session_api's handler", 3),
     ("a pass over N events, default form", 4),
     ("conversations a/b/c with recall: write units", 6),
     ("conversations a/b/c with recall: $ per million turns", 6),
