@@ -17,8 +17,12 @@ PARALLEL := $(if $(strip $(ARGS)),,-n 2 --dist loadgroup)
 TOKEN_TENANT := $(if $(filter command line,$(origin TENANT)),--tenant '$(TENANT)')
 TOKEN_USER := $(if $(filter command line,$(origin USER)),--user '$(USER)')
 
+# Settings of a deployment, for make synth, deploy and destroy (docs/deploy.md).
+CONTEXT ?=
+CONTEXT_WORDS := $(foreach word,$(CONTEXT),-c '$(word)')
+
 .DEFAULT_GOAL := help
-.PHONY: help run token test lint format bench synth openapi lock pr clean
+.PHONY: help run token test lint format bench synth deploy destroy openapi lock pr clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,8 +52,14 @@ format: ## lay the code out and apply safe fixes
 bench: ## measure requests, units and bytes against the targets
 	@$(EXEC_STACK) python -m tests.benchmarks
 
-synth: ## write the CloudFormation templates to cdk.out/
-	@$(BOOTSTRAP) synth
+synth: ## write the checked CloudFormation templates of both stages to cdk.out/
+	@$(BOOTSTRAP) synth -- $(CONTEXT_WORDS)
+
+deploy: ## deploy into the AWS account of your shell: ISSUER=https://… AUDIENCE=… CONTEXT="name=value …"
+	@$(BOOTSTRAP) deploy -- --issuer '$(ISSUER)' --audience '$(AUDIENCE)' $(CONTEXT_WORDS)
+
+destroy: ## remove it from the account again; table, bucket and key stay
+	@$(BOOTSTRAP) destroy -- $(CONTEXT_WORDS)
 
 openapi: ## write the OpenAPI document and the API reference from the models and routes
 	@$(EXEC) python -m session_api.openapi --write

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from infra.assets import PROJECT, Assets, BuiltAssets
 from infra.bundle import BundleError
+from infra.checks import ChecksFailed, check, synthesise
 from infra.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -24,19 +25,22 @@ if TYPE_CHECKING:
 
 
 def build(settings: Settings, *, assets: Assets, context: Mapping[str, object], outdir: str | None = None) -> App:
-    """The app with both stacks of a stage, not yet synthesised.
+    """The app with the stacks of a stage, not yet synthesised.
 
     Without ``outdir`` the CDK takes ``CDK_OUTDIR``, else a new temporary folder.
     """
     # Not at the top: the import starts Node, and without one it fails in a way that tells nothing.
     from aws_cdk import App  # noqa: PLC0415
 
+    from infra.stacks.monitoring_stack import MonitoringStack  # noqa: PLC0415
     from infra.stacks.service_stack import ServiceStack  # noqa: PLC0415
     from infra.stacks.storage_stack import StorageStack  # noqa: PLC0415
 
     app = App(context=dict(context), outdir=outdir, analytics_reporting=False, tree_metadata=False)
     storage = StorageStack(app, settings=settings)
-    ServiceStack(app, settings=settings, storage=storage, assets=assets)
+    service = ServiceStack(app, settings=settings, storage=storage, assets=assets)
+    if settings.is_monitored:
+        MonitoringStack(app, settings=settings, storage=storage, service=service)
     return app
 
 
@@ -63,18 +67,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", metavar="FOLDER", help="where to write (CDK_OUTDIR, else cdk.out)")
     options = parser.parse_args(arguments)
     try:
-        _check_node()
+        check_node()
         context = read_context(options.context, project=PROJECT, environment=os.environ)
         settings = Settings.from_context(context)
         outdir = options.output or os.environ.get("CDK_OUTDIR") or str(PROJECT / "cdk.out")
-        build(settings, assets=BuiltAssets(), context=context, outdir=outdir).synth()
-    except (SettingsError, BundleError) as error:
+        app = build(settings, assets=BuiltAssets(), context=context, outdir=outdir)
+        if settings.is_monitored:
+            check(app, settings.stack_prefix)
+        synthesise(app)
+    except (SettingsError, BundleError, ChecksFailed) as error:
         print(f"infra: {error}", file=sys.stderr)  # noqa: T201 - a command line speaks to its user
         return 2
     return 0
 
 
-def _check_node() -> None:
+def check_node() -> None:
+    """Raises ``SettingsError`` where the CDK would fail without telling why."""
     node = os.environ.get("JSII_NODE") or "node"
     if shutil.which(node) is None:
         raise SettingsError(f"the CDK runs on Node.js, and there is no {node!r}: install it, or set JSII_NODE")

@@ -40,6 +40,8 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/sessions/{sid}/events", WRITE),
     Route("GET", "/sessions/{sid}/events", READ),
     Route("GET", "/sessions/{sid}/events/{eid}", READ),
+    Route("POST", "/sessions/{sid}/uploads", WRITE),
+    Route("GET", "/sessions/{sid}/uploads/{ref}", READ),
     Route("GET", "/health", None),
     Route("GET", "/openapi.json", None),
 )

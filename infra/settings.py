@@ -5,14 +5,27 @@ Stage differences are values here, never an ``if stage`` in a construct.
 
 from __future__ import annotations
 
+import json
 import platform as host
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 Stage = Literal["cloud", "local"]
+Encryption = Literal["aws", "kms"]
+Principals = Mapping[str, tuple[str, ...] | Literal["*"]]
+"""``<account>/<role name>`` and the tenants that the role may act for; ``"*"`` is every tenant."""
+
+PRINCIPAL = r"\d{12}/[\w+=,.@-]{1,64}"
+"""An account's id and the name of a role in it (IAM: role names have at most 64 characters)."""
+
+MAX_PRINCIPALS_BYTES = 3000
+"""Lambda takes 4 KB for all variables of a function together; the others need less than 1 KB."""
+
+ALARM_TOPIC = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}"
+EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s]+"
 
 CLOUD_ISSUER = r"https://(?:[a-z0-9-]+\.)+(?!localhost(?:[:/]|$))[a-z][a-z0-9-]*(?::443)?(?:/[!-~]*)?"
 """An issuer that a cloud deploy accepts: https, and a host name in small letters, with a dot, that
@@ -111,6 +124,15 @@ class Settings:
     timeout_seconds: int = MAX_TIMEOUT_SECONDS
     public_rate: int = 50
     """Requests a second, and twice that in a burst, on each route that needs no token."""
+    request_rate: int = 500
+    """Requests a second, and twice that in a burst, on each other route (the gateway counts by route)."""
+    encryption: Encryption = "aws"
+    """Who holds the key of table, bucket, logs and topic: AWS, or the account (one key a stage)."""
+    iam_principals: Principals = field(default_factory=dict)
+    """Who may call the IAM twin, and for which tenants; empty: there is no twin."""
+    alarm_email: str | None = None
+    alarm_topic: str | None = None
+    """Where alarms go: a mail address, or the ARN of an SNS topic that is there already."""
 
     def __post_init__(self) -> None:
         self._check_issuer()
@@ -127,6 +149,10 @@ class Settings:
         ttl = self.default_ttl_seconds
         in_range = ttl is None or MIN_TTL_SECONDS <= ttl <= MAX_TTL_SECONDS
         _require(in_range, "default_ttl_seconds", f"from {MIN_TTL_SECONDS} to {MAX_TTL_SECONDS}")
+        _require(self.request_rate >= 1, "request_rate", "1 or more")
+        _require(self.encryption in ("aws", "kms"), "encryption", "aws or kms")
+        self._check_principals()
+        self._check_alarms()
 
     def _check_issuer(self) -> None:
         if bool(self.issuer) != bool(self.audience):
@@ -138,6 +164,33 @@ class Settings:
             raise SettingsError(
                 f"issuer: the cloud stage takes an https issuer on a public host name, not {self.issuer!r}"
             )
+
+    def _check_principals(self) -> None:
+        _require(self.stage == "cloud" or not self.iam_principals, "iam_principals", "empty in the local stage")
+        for principal, tenants in self.iam_principals.items():
+            known = re.fullmatch(PRINCIPAL, principal, re.ASCII) is not None
+            _require(known, "iam_principals", f"named <account>/<role name>, not {principal!r}")
+            named = tenants == "*" or (bool(tenants) and all(tenant.strip() for tenant in tenants))
+            _require(named, "iam_principals", f'a list of tenants, or "*", for {principal}')
+        size = len(self.principals_json.encode())
+        _require(size <= MAX_PRINCIPALS_BYTES, "iam_principals", f"at most {MAX_PRINCIPALS_BYTES} bytes of JSON")
+
+    def _check_alarms(self) -> None:
+        _require(self.alarm_email is None or self.alarm_topic is None, "alarm_email", "left out beside alarm_topic")
+        if self.alarm_email is not None:
+            _require(re.fullmatch(EMAIL, self.alarm_email) is not None, "alarm_email", "a mail address")
+        if self.alarm_topic is not None:
+            _require(re.fullmatch(ALARM_TOPIC, self.alarm_topic) is not None, "alarm_topic", "the ARN of an SNS topic")
+
+    @property
+    def principals_json(self) -> str:
+        """The principals as the function reads them."""
+        return json.dumps(self.iam_principals, separators=(",", ":"), sort_keys=True)
+
+    @property
+    def is_monitored(self) -> bool:
+        """Whether alarms and a dashboard watch over it."""
+        return self.stage == "cloud"
 
     @property
     def keeps_data(self) -> bool:
@@ -183,6 +236,11 @@ class Settings:
             memory_mb=_number(context, "memory_mb", cls.memory_mb),
             timeout_seconds=_number(context, "timeout_seconds", cls.timeout_seconds),
             public_rate=_number(context, "public_rate", cls.public_rate),
+            request_rate=_number(context, "request_rate", cls.request_rate),
+            encryption=cast("Encryption", _text(context, "encryption", cls.encryption)),
+            iam_principals=_principals(context),
+            alarm_email=_text(context, "alarm_email", "") or None,
+            alarm_topic=_text(context, "alarm_topic", "") or None,
         )
 
 
@@ -235,3 +293,23 @@ def _number(context: Mapping[str, object], name: str, default: int) -> int:
 
 def _optional_number(context: Mapping[str, object], name: str) -> int | None:
     return None if context.get(name) in (None, "") else _number(context, name, 0)
+
+
+def _principals(context: Mapping[str, object]) -> Principals:
+    value = context.get("iam_principals") or {}
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise SettingsError("iam_principals: must be JSON") from None
+    if not isinstance(value, dict):
+        raise SettingsError("iam_principals: must be an object")
+    return {name: _tenants(name, tenants) for name, tenants in value.items()}
+
+
+def _tenants(principal: str, value: object) -> tuple[str, ...] | Literal["*"]:
+    if value == "*":
+        return "*"
+    if isinstance(value, list) and all(isinstance(tenant, str) for tenant in value):
+        return tuple(value)
+    raise SettingsError(f'iam_principals: must be a list of tenants, or "*", for {principal}')

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 
 from aws_cdk import ArnFormat, Fn, Stack
 from aws_cdk import aws_apigatewayv2 as gateway
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.constructs.logs import log_group
@@ -50,6 +52,9 @@ class Guard:
 
 
 PUBLIC = Guard("NONE")
+SIGNED = Guard("AWS_IAM")
+"""Takes requests that an IAM identity of the account has signed (SigV4) and may make
+(``execute-api:Invoke``)."""
 
 
 class SessionHttpApi(Construct):
@@ -66,12 +71,14 @@ class SessionHttpApi(Construct):
         name: str,
         function: lambda_.IFunction,
         log_retention_days: int,
+        key: kms.IKey | None,
+        request_rate: int,
         public_rate: int,
     ) -> None:
         super().__init__(scope, construct_id)
         self._api = gateway.CfnApi(self, "Api", name=name, protocol_type="HTTP")
         self._integration = self._integrate(function)
-        self._stage = self._default_stage(log_retention_days)
+        self._stage = self._default_stage(log_group(self, "AccessLogs", log_retention_days, key), request_rate)
         self._public_rate = public_rate
         self._limits: dict[str, dict[str, int]] = {}
         self._route("$default", PUBLIC)
@@ -152,13 +159,12 @@ class SessionHttpApi(Construct):
         self._stage.route_settings = self._limits
         self._stage.add_resource_dependency(route)
 
-    def _default_stage(self, log_retention_days: int) -> gateway.CfnStage:
-        logs = log_group(self, "AccessLogs", log_retention_days)
+    def _default_stage(self, access_logs: logs.LogGroup, request_rate: int) -> gateway.CfnStage:
         # The log group's own ARN ends in a wildcard, which a log destination must not.
         destination = Stack.of(self).format_arn(
             service="logs",
             resource="log-group",
-            resource_name=logs.log_group_name,
+            resource_name=access_logs.log_group_name,
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
         return gateway.CfnStage(
@@ -169,5 +175,8 @@ class SessionHttpApi(Construct):
             auto_deploy=True,
             access_log_settings=gateway.CfnStage.AccessLogSettingsProperty(
                 destination_arn=destination, format=ACCESS_LOG_FORMAT
+            ),
+            default_route_settings=gateway.CfnStage.RouteSettingsProperty(
+                throttling_rate_limit=request_rate, throttling_burst_limit=2 * request_rate
             ),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aws_cdk import RemovalPolicy
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
@@ -17,6 +18,13 @@ RETENTION = {
 }
 
 
-def log_group(scope: Construct, construct_id: str, retention_days: int) -> logs.LogGroup:
-    """A log group that goes with its stack: nothing is left behind that nobody pays attention to."""
-    return logs.LogGroup(scope, construct_id, retention=RETENTION[retention_days], removal_policy=RemovalPolicy.DESTROY)
+def log_group(scope: Construct, construct_id: str, retention_days: int, key: kms.IKey | None) -> logs.LogGroup:
+    """A log group that goes with its stack: nothing is left behind that nobody pays attention to.
+    Without ``key`` CloudWatch Logs encrypts with a key of its own."""
+    return logs.LogGroup(
+        scope,
+        construct_id,
+        retention=RETENTION[retention_days],
+        encryption_key=key,
+        removal_policy=RemovalPolicy.DESTROY,
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -33,9 +34,10 @@ class PythonFunction(Construct):
         layers: Sequence[PythonLayer],
         environment: Mapping[str, str],
         settings: Settings,
+        key: kms.IKey | None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.log_group = log_group(self, "Logs", settings.log_retention_days)
+        self.log_group = log_group(self, "Logs", settings.log_retention_days, key)
         # CDK's default role has a managed policy with every log group of the account in it.
         self._role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         self.allow(["logs:CreateLogStream", "logs:PutLogEvents"], [self.log_group.log_group_arn])
@@ -55,6 +57,11 @@ class PythonFunction(Construct):
             log_group=self.log_group,
         )
 
-    def allow(self, actions: Sequence[str], resources: Sequence[str]) -> None:
-        """Let the function do these actions on these resources, and on no others."""
-        self._role.add_to_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
+    def allow(
+        self, actions: Sequence[str], resources: Sequence[str], *, only: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """Let the function do these actions on these resources, and on no others. ``only`` holds
+        condition keys, and the values that each must have one of."""
+        conditions = {"StringEquals": {name: list(values) for name, values in only.items()}} if only else None
+        statement = iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
+        self._role.add_to_policy(statement)

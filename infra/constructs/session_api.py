@@ -11,6 +11,7 @@ from infra.constructs.body_bucket import BodyBucket
 from infra.constructs.python_function import PythonFunction
 from infra.constructs.python_layer import PythonLayer
 from infra.constructs.session_table import SessionTable
+from infra.constructs.stage_key import StageKey
 from infra.settings import Settings
 
 TABLE_ACTIONS = (
@@ -25,6 +26,7 @@ TABLE_ACTIONS = (
 """What a request can need of the table. No Scan: a request only ever reads keys that it can name."""
 
 BODY_ACTIONS = ("s3:GetObject", "s3:PutObject")
+"""Also what the function may sign URLs for: a presigned URL allows no more than its signer may do."""
 
 
 class SessionApi(Construct):
@@ -42,6 +44,7 @@ class SessionApi(Construct):
         layers: Sequence[PythonLayer],
         table: SessionTable,
         bodies: BodyBucket,
+        key: StageKey | None,
         settings: Settings,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -54,11 +57,14 @@ class SessionApi(Construct):
             layers=layers,
             environment=_environment(table, bodies, settings),
             settings=settings,
+            key=None if key is None else key.key,
         )
         self.function = self._function.function
         self._function.allow(TABLE_ACTIONS, [table.table.table_arn])
         self._function.allow(["dynamodb:Query"], table.index_arns)
-        self._function.allow(BODY_ACTIONS, [bodies.bodies_arn])
+        self._function.allow(BODY_ACTIONS, [bodies.bodies_arn, bodies.links_arn])
+        if key is not None:
+            self._function.allow(key.USES, [key.key.key_arn], only=key.used_through)
 
 
 def _environment(table: SessionTable, bodies: BodyBucket, settings: Settings) -> dict[str, str]:
@@ -74,6 +80,8 @@ def _environment(table: SessionTable, bodies: BodyBucket, settings: Settings) ->
         "POWERTOOLS_METRICS_NAMESPACE": "Turnlog",
         "POWERTOOLS_LOG_LEVEL": settings.log_level,
     }
+    if settings.iam_principals:
+        variables["TURNLOG_IAM_PRINCIPALS"] = settings.principals_json
     if settings.default_ttl_seconds is not None:
         variables["TURNLOG_DEFAULT_TTL_SECONDS"] = str(settings.default_ttl_seconds)
     return variables

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 STRING = dynamodb.AttributeType.STRING
@@ -20,7 +21,10 @@ class SessionTable(Construct):
     INDEXES: ClassVar[dict[str, str]] = {"by_created": "created", "by_activity": "activity"}
     """Name and sort key of the indexes over ``gpk``."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, keeps_data: bool) -> None:
+    RECOVERY_DAYS: ClassVar[int] = 35
+    """How far back the table can be restored: DynamoDB's most."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, keeps_data: bool, key: kms.IKey | None) -> None:
         super().__init__(scope, construct_id)
         self.table = dynamodb.Table(
             self,
@@ -29,8 +33,10 @@ class SessionTable(Construct):
             sort_key=dynamodb.Attribute(name="sk", type=STRING),
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
-                point_in_time_recovery_enabled=True
+                point_in_time_recovery_enabled=True, recovery_period_in_days=self.RECOVERY_DAYS
             ),
+            encryption=dynamodb.TableEncryption.DEFAULT if key is None else dynamodb.TableEncryption.CUSTOMER_MANAGED,
+            encryption_key=key,
             stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
             time_to_live_attribute="expires",
             deletion_protection=keeps_data,

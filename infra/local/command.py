@@ -32,7 +32,7 @@ def _ensure(_options: argparse.Namespace, progress: Progress) -> int:
 
 
 def _exec(options: argparse.Namespace, progress: Progress) -> int:
-    words = options.words[1:] if options.words[:1] == ["--"] else options.words
+    words = _words(options)
     if not words:
         print("error: exec wants a command after --", file=sys.stderr)
         return 2
@@ -55,7 +55,17 @@ def _token(options: argparse.Namespace, progress: Progress) -> int:
 
 
 def _synth(options: argparse.Namespace, progress: Progress) -> int:
-    return _become(["python", "-m", "infra.app", *options.words], ["node"], progress)
+    return _become(["python", "-m", "infra.synth", *_words(options)], ["node"], progress)
+
+
+def _cloud(options: argparse.Namespace, progress: Progress) -> int:
+    return _become(["python", "-m", "infra.deploy", options.command, *_words(options)], ["node"], progress)
+
+
+def _words(options: argparse.Namespace) -> list[str]:
+    """What stands after the command and a `--`."""
+    words: list[str] = options.words
+    return words[1:] if words[:1] == ["--"] else words
 
 
 def _become(words: Sequence[str], needs: Sequence[str], progress: Progress) -> NoReturn:
@@ -85,4 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     synth = commands.add_parser("synth", help="write the CloudFormation templates")
     synth.add_argument("words", nargs=argparse.REMAINDER)
     synth.set_defaults(action=_synth)
+    for name, what in (("deploy", "deploy into an AWS account"), ("destroy", "take it out of the account again")):
+        cloud = commands.add_parser(name, help=what)
+        cloud.add_argument("words", nargs=argparse.REMAINDER)
+        cloud.set_defaults(action=_cloud, command=name)
     return parser

@@ -6,16 +6,17 @@ from aws_cdk import CfnOutput, CfnParameter, Stack
 from constructs import Construct
 
 from infra.assets import Assets
-from infra.constructs.http_api import SessionHttpApi
+from infra.constructs.http_api import SIGNED, SessionHttpApi
 from infra.constructs.python_layer import PythonLayer
 from infra.constructs.session_api import SessionApi
+from infra.routes import ROUTES
 from infra.settings import CLOUD_ISSUER, Settings
 from infra.stacks.storage_stack import StorageStack
 from infra.stacks.synthesizer import synthesizer
 
 
 class ServiceStack(Stack):
-    """The stateless stack."""
+    """The stateless stack. ``function`` and ``api`` are for the alarms to watch."""
 
     def __init__(self, scope: Construct, *, settings: Settings, storage: StorageStack, assets: Assets) -> None:
         super().__init__(
@@ -31,6 +32,7 @@ class ServiceStack(Stack):
             layers=self._layers(settings, assets),
             table=storage.table,
             bodies=storage.bodies,
+            key=storage.key,
             settings=settings,
         )
         api = SessionHttpApi(
@@ -39,10 +41,16 @@ class ServiceStack(Stack):
             name=settings.stack_prefix.lower(),
             function=session_api.function,
             log_retention_days=settings.log_retention_days,
+            key=None if storage.key is None else storage.key.key,
+            request_rate=settings.request_rate,
             public_rate=settings.public_rate,
         )
         issuer, audience = self._issuer(settings)
         api.mount("/v1", api.jwt_guard(issuer=issuer, audience=audience))
+        if settings.iam_principals:
+            api.mount("/iam/v1", SIGNED, tuple(route for route in ROUTES if not route.is_public))
+        self.function = session_api.function
+        self.api = api
         CfnOutput(self, "ApiUrl", value=api.url, description="The base of the API, before /v1")
         CfnOutput(self, "ApiId", value=api.api_id, description="The id of the HTTP API")
 

@@ -7,12 +7,14 @@ from constructs import Construct
 
 from infra.constructs.body_bucket import BodyBucket
 from infra.constructs.session_table import SessionTable
+from infra.constructs.stage_key import StageKey
 from infra.settings import Settings
 from infra.stacks.synthesizer import synthesizer
 
 
 class StorageStack(Stack):
-    """The stateful stack. ``table`` and ``bodies`` are for the service stack to use."""
+    """The stateful stack. ``table``, ``bodies`` and ``key`` are for the other stacks to use; ``key``
+    is None where AWS holds the keys."""
 
     def __init__(self, scope: Construct, *, settings: Settings) -> None:
         super().__init__(
@@ -22,9 +24,11 @@ class StorageStack(Stack):
             synthesizer=synthesizer(settings),
             termination_protection=settings.keeps_data,
         )
-        self.table = SessionTable(self, "SessionTable", keeps_data=settings.keeps_data)
+        self.key = StageKey(self, "StageKey") if settings.encryption == "kms" else None
+        key = None if self.key is None else self.key.key
+        self.table = SessionTable(self, "SessionTable", keeps_data=settings.keeps_data, key=key)
         self.bodies = BodyBucket(
-            self, "BodyBucket", keeps_data=settings.keeps_data, noncurrent_days=settings.noncurrent_days
+            self, "BodyBucket", keeps_data=settings.keeps_data, noncurrent_days=settings.noncurrent_days, key=key
         )
         CfnOutput(self, "TableName", value=self.table.table.table_name, description="The session table")
         CfnOutput(self, "BucketName", value=self.bodies.bucket.bucket_name, description="The bucket for large bodies")

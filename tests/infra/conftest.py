@@ -11,6 +11,11 @@ from tests.support.assets import SmallAssets
 from tests.support.templates import Assembly
 
 LOCAL = ("stage=local", "issuer=http://127.0.0.1:8788/issuer", "audience=turnlog", "host_python=3.11")
+SECURED = (
+    "encryption=kms",
+    'iam_principals={"123456789012/Agents": ["acme", "umbrella"], "123456789012/Ops": "*"}',
+    "alarm_email=ops@example.com",
+)
 
 
 def _synthesise(arguments: tuple[str, ...], folder: Path) -> Assembly:
@@ -24,6 +29,12 @@ def _synthesise(arguments: tuple[str, ...], folder: Path) -> Assembly:
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
     """The cloud stage without any context of its own."""
     return _synthesise((), tmp_path_factory.mktemp("cloud"))
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
+    """The cloud stage with everything that is off by default: a key, the IAM twin, mail."""
+    return _synthesise(SECURED, tmp_path_factory.mktemp("secured"))
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,10 @@ GUARDS = {
     "ANY /v1/sessions/{sid}/events": TOKEN_ONLY,
     "GET /v1/sessions/{sid}/events/{eid}": ("JWT", READ),
     "ANY /v1/sessions/{sid}/events/{eid}": TOKEN_ONLY,
+    "POST /v1/sessions/{sid}/uploads": ("JWT", WRITE),
+    "ANY /v1/sessions/{sid}/uploads": TOKEN_ONLY,
+    "GET /v1/sessions/{sid}/uploads/{ref}": ("JWT", READ),
+    "ANY /v1/sessions/{sid}/uploads/{ref}": TOKEN_ONLY,
     "GET /v1/health": PUBLIC,
     "ANY /v1/health": PUBLIC,
     "GET /v1/openapi.json": PUBLIC,
@@ -129,7 +133,11 @@ def test_the_function_may_do_exactly_this(stage: Assembly) -> None:
             "Effect": "Allow",
             "Resource": [_join(table, "/index/by_activity"), _join(table, "/index/by_created")],
         },
-        {"Action": ["s3:GetObject", "s3:PutObject"], "Effect": "Allow", "Resource": _join(bucket, "/t/*")},
+        {
+            "Action": ["s3:GetObject", "s3:PutObject"],
+            "Effect": "Allow",
+            "Resource": [_join(bucket, "/l/*"), _join(bucket, "/t/*")],
+        },
     ] == policy["PolicyDocument"]["Statement"]
     assert [{"Ref": "SessionApiFunctionRole087D615E"}] == policy["Roles"]
 

@@ -1,5 +1,7 @@
 """Settings: what a stage takes, and that a laptop's issuer cannot get into an account."""
 
+import json
+
 import pytest
 
 from infra.settings import CLOUD_TARGET, LambdaTarget, Settings, SettingsError, host_target
@@ -158,3 +160,63 @@ def test_a_host_python_is_major_and_minor(python: str) -> None:
 def test_targets_that_need_other_wheels_have_other_names() -> None:
     targets = [CLOUD_TARGET, *(LambdaTarget(p, a, None) for p in ("3.11", "3.13") for a in (True, False))]
     assert 5 == len({target.name for target in targets})
+
+
+PRINCIPALS = '{"123456789012/Agents": ["acme"], "123456789012/Ops": "*"}'
+
+
+def test_principals_come_as_json_or_as_an_object() -> None:
+    text = Settings.from_context({"iam_principals": PRINCIPALS})
+    assert text == Settings.from_context({"iam_principals": json.loads(PRINCIPALS)})
+    assert {"123456789012/Agents": ("acme",), "123456789012/Ops": "*"} == text.iam_principals
+    assert json.loads(PRINCIPALS) == json.loads(text.principals_json)
+
+
+@pytest.mark.parametrize(
+    "principals",
+    [
+        "{",
+        "[]",
+        '{"Agents": ["acme"]}',
+        '{"12345678901/Agents": ["acme"]}',
+        '{"123456789012/": ["acme"]}',
+        '{"123456789012/a/b": ["acme"]}',
+        '{"123456789012/Agents": []}',
+        '{"123456789012/Agents": [" "]}',
+        '{"123456789012/Agents": "acme"}',
+        '{"123456789012/Agents": [1]}',
+        '{"123456789012/Agents": null}',
+        json.dumps({"123456789012/Agents": ["x" * 3000]}),
+        {"arn:aws:iam::123456789012:role/Agents": ["acme"]},
+    ],
+)
+def test_principals_that_nobody_can_be_are_refused(principals: object) -> None:
+    with pytest.raises(SettingsError, match="iam_principals"):
+        Settings.from_context({"iam_principals": principals})
+
+
+def test_the_laptop_has_no_twin() -> None:
+    with pytest.raises(SettingsError, match="iam_principals"):
+        Settings.from_context({**LOCAL, "iam_principals": PRINCIPALS})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("encryption", "none"),
+        ("request_rate", "0"),
+        ("alarm_email", "nobody"),
+        ("alarm_topic", "arn:aws:sqs:eu-central-1:123456789012:x"),
+        ("alarm_topic", "turnlog"),
+    ],
+)
+def test_what_is_no_encryption_rate_or_address_is_refused(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=name):
+        Settings.from_context({name: value})
+
+
+def test_alarms_go_to_one_place() -> None:
+    topic = "arn:aws:sns:eu-central-1:123456789012:alarms"
+    assert topic == Settings.from_context({"alarm_topic": topic}).alarm_topic
+    with pytest.raises(SettingsError, match="alarm_email"):
+        Settings.from_context({"alarm_topic": topic, "alarm_email": "ops@example.com"})

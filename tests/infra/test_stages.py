@@ -50,8 +50,11 @@ CLOUD_ONLY = (
     "Rules.CheckBootstrapVersion.",
     "Parameters.Issuer.",
     "Parameters.Audience.",
+    "Outputs.ExportsOutputRefHttpApi",
+    "Outputs.ExportsOutputRefSessionApiFunction",
 )
-"""Whole parts that only the cloud has: the check of the account's CDK bootstrap, and the issuer."""
+"""Whole parts that only the cloud has: the check of the account's CDK bootstrap, the issuer, and what
+the stack of alarms is told of the service."""
 
 
 def _differences(cloud: Assembly, local: Assembly, stack: str) -> dict[str, tuple[object, object]]:
@@ -69,6 +72,15 @@ def test_the_stages_differ_in_storage_by_this_and_nothing_else(cloud: Assembly, 
 
 def test_the_stages_differ_in_service_by_this_and_nothing_else(cloud: Assembly, local: Assembly) -> None:
     assert SERVICE == _differences(cloud, local, "Service")
+
+
+def test_only_the_cloud_is_watched_over(cloud: Assembly, local: Assembly) -> None:
+    """A whole stack of alarms; all else is in both stages."""
+
+    def stacks(assembly: Assembly) -> set[str]:
+        return {path.name.split(".")[0].rpartition("-")[2] for path in assembly.folder.glob("*.template.json")}
+
+    assert ({"Storage", "Service", "Monitoring"}, {"Storage", "Service"}) == (stacks(cloud), stacks(local))
 
 
 def test_what_only_the_cloud_has_is_not_on_the_laptop_at_all(cloud: Assembly, local: Assembly) -> None:

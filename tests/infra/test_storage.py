@@ -55,13 +55,21 @@ def test_the_bucket_is_private_encrypted_and_versioned(stage: Assembly) -> None:
     assert "Enabled" == bucket["VersioningConfiguration"]["Status"]
 
 
-def test_the_bucket_forgets_old_versions_and_broken_uploads(stage: Assembly) -> None:
+def test_the_bucket_forgets_old_versions_broken_uploads_and_copies_for_links(stage: Assembly) -> None:
     rules = the_only(stage.storage, "AWS::S3::Bucket")["Properties"]["LifecycleConfiguration"]["Rules"]
-    assert all("Enabled" == rule["Status"] and "Prefix" not in rule for rule in rules)
-    assert 7 == rules[0]["NoncurrentVersionExpiration"]["NoncurrentDays"]
-    assert rules[0]["ExpiredObjectDeleteMarker"] is True
-    assert 1 == rules[1]["AbortIncompleteMultipartUpload"]["DaysAfterInitiation"]
-    assert not any("ExpirationInDays" in rule for rule in rules), "a body must not expire before its commit"
+    assert {"Enabled"} == {rule["Status"] for rule in rules}
+    deleted, copies, unfinished = rules
+    assert 7 == deleted["NoncurrentVersionExpiration"]["NoncurrentDays"]
+    assert deleted["ExpiredObjectDeleteMarker"] is True
+    assert ("l/", 1, 1) == (
+        copies["Prefix"],
+        copies["ExpirationInDays"],
+        copies["NoncurrentVersionExpiration"]["NoncurrentDays"],
+    )
+    assert 1 == unfinished["AbortIncompleteMultipartUpload"]["DaysAfterInitiation"]
+    assert not any("Prefix" in rule for rule in (deleted, unfinished))
+    lasting = [rule for rule in rules if rule.get("Prefix") != "l/"]
+    assert not any("ExpirationInDays" in rule for rule in lasting), "a body must not expire before its commit"
 
 
 def test_the_bucket_is_denied_to_everybody_without_tls(stage: Assembly) -> None:
