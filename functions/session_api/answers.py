@@ -8,11 +8,22 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
-from .fields import Timestamp
+from turnlog.domain.uploads import REF_PATTERN
+
+from .fields import Sha256, Timestamp
 
 Role = Literal["user", "assistant", "system", "tool"]
 AnyObject = dict[str, Any]
+Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
+Ref = Annotated[
+    str,
+    Field(
+        pattern=f"^{REF_PATTERN}$",
+        examples=["mkq1x2y3-e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"],
+    ),
+]
 
 
 class _Open(BaseModel):
@@ -38,7 +49,8 @@ class TextBlock(_Open):
 
 
 class MediaBlock(_Open):
-    """An image, a file or a sound: exactly one of ``data`` (base64), ``url`` and ``ref``."""
+    """An image, a file or a sound: exactly one of ``data`` (base64), ``url`` and ``ref``. A ``ref``
+    is one that this session's uploads gave; a ``url`` is kept and never fetched."""
 
     model_config = ConfigDict(
         extra="allow",
@@ -114,6 +126,13 @@ class Message(_Open):
 # --------------------------------------------------------------------------- answers
 
 
+def _message_or_link(schema: AnyObject) -> None:
+    """Exactly one of the two is there, and neither is ever null."""
+    schema["oneOf"] = [{"required": ["message"]}, {"required": ["link"]}]
+    for name in ("message", "link"):
+        del schema["properties"][name]["default"]
+
+
 class SessionRecord(_Closed):
     """What a session is, without its counters."""
 
@@ -150,9 +169,20 @@ class PositionAnswer(_Closed):
     index: Annotated[int, Field(ge=0)]
 
 
+class LinkAnswer(_Closed):
+    """Where to read a message that is too large for an answer: one GET, without a token, for 5
+    minutes. The content is the message's JSON in UTF-8; length and hash are of exactly that."""
+
+    url: Url
+    bytes: Annotated[int, Field(ge=1)]
+    sha256: Sha256
+
+
 class EventAnswer(_Closed):
     """An event. ``seq`` is the only order; it is null for events that a compaction inserted,
-    which have a ``position`` instead."""
+    which have a ``position`` instead. It has its ``message``, or a ``link`` to it."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_message_or_link)
 
     id: str
     seq: Annotated[int | None, Field(ge=1)]
@@ -162,7 +192,39 @@ class EventAnswer(_Closed):
     synthetic: bool
     archived: bool
     metadata: AnyObject
-    message: Message
+    message: Message | SkipJsonSchema[None] = None
+    link: LinkAnswer | SkipJsonSchema[None] = None
+
+
+class UploadGrantAnswer(_Closed):
+    """Leave to upload: one PUT to ``url`` with exactly ``headers``, before ``expires_at``."""
+
+    ref: Ref
+    url: Url
+    headers: Annotated[
+        dict[str, str],
+        Field(
+            examples=[
+                {
+                    "content-length": "52344",
+                    "content-type": "image/png",
+                    "x-amz-checksum-sha256": "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+                }
+            ]
+        ),
+    ]
+    expires_at: Timestamp
+
+
+class UploadAnswer(_Closed):
+    """An upload, and a URL to read it at, without a token, before ``expires_at``."""
+
+    ref: Ref
+    media_type: str
+    bytes: Annotated[int, Field(ge=1)]
+    sha256: Sha256
+    url: Url
+    expires_at: Timestamp
 
 
 class AppendedAnswer(_Closed):
@@ -238,9 +300,11 @@ class ConflictProblem(Problem):
 
 
 class TooLargeProblem(Problem):
-    """A problem with the limit."""
+    """A problem with the limit, and where large parts of an append's body can go instead: the path
+    of the session's uploads. null for a field that is too large by itself."""
 
     limit_bytes: int
+    uploads: Annotated[str | None, Field(examples=["/v1/sessions/support-4711/uploads"])]
 
 
 class GatewayAnswer(_Open):

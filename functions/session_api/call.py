@@ -12,6 +12,7 @@ from turnlog.domain.errors import InvalidRequest
 from turnlog.domain.exactjson import JsonValue
 from turnlog.domain.instant import Instant
 from turnlog.domain.ports import IdempotencyKey
+from turnlog.domain.uploads import REF_RULE, UploadRef
 from turnlog.service import SessionService
 
 from . import body, headers
@@ -82,6 +83,14 @@ class Call:
         if not is_event_id(text):
             raise InvalidRequest.at("path:eid", EVENT_ID_RULE)
         return text
+
+    @cached_property
+    def upload_ref(self) -> UploadRef:
+        """The ``ref`` of the path; raises ``InvalidRequest`` outside the grammar."""
+        ref = UploadRef.parse(percent_decode(self._params["ref"], "path:ref"))
+        if ref is None:
+            raise InvalidRequest.at("path:ref", REF_RULE)
+        return ref
 
     def query(self, known: Iterable[str] = ()) -> Query:
         """The query string, which may hold these parameters and no other."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from turnlog.domain.instant import Instant
-from turnlog.domain.ports import Clock, SessionRepository
+from turnlog.domain.ports import Clock, SessionRepository, UploadStore
 from turnlog.service import ServiceSettings, SessionService
 
 from .settings import Settings, settings
@@ -30,6 +30,7 @@ class Dependencies:
     settings: Settings
     repository_for: Callable[[str], SessionRepository]
     clock: Clock
+    uploads_for: Callable[[str], UploadStore]
 
     def service_for(self, tenant: str) -> SessionService:
         """The service over one tenant's sessions."""
@@ -37,7 +38,9 @@ class Dependencies:
             default_ttl_seconds=self.settings.default_ttl_seconds,
             allow_system_messages=self.settings.allow_system_messages,
         )
-        return SessionService(self.repository_for(tenant), clock=self.clock, settings=defaults)
+        return SessionService(
+            self.repository_for(tenant), clock=self.clock, settings=defaults, uploads=self.uploads_for(tenant)
+        )
 
 
 @cache
@@ -50,7 +53,8 @@ def production() -> Dependencies:
     from turnlog.stores.dynamodb import connect  # noqa: PLC0415  (see above)
 
     config = settings()
-    return Dependencies(config, connect(config.table, config.bucket), SystemClock())
+    connection = connect(config.table, config.bucket)
+    return Dependencies(config, connection, SystemClock(), connection.uploads)
 
 
 def warm_up() -> None:

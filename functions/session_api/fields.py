@@ -21,6 +21,13 @@ from turnlog.domain.errors import InvalidRequest
 from turnlog.domain.exactjson import JsonObject
 from turnlog.domain.instant import Instant
 from turnlog.domain.message import Message
+from turnlog.domain.uploads import (
+    MEDIA_TYPE_CHARS,
+    MEDIA_TYPE_PATTERN,
+    SHA256_PATTERN,
+    wrong_media_type,
+    wrong_sha256,
+)
 
 from .limits import ID_PATTERN, METADATA_BYTES
 from .query import BRANCH_RULE
@@ -91,6 +98,15 @@ def _event_id(value: object) -> str:
     return value
 
 
+def _told(value: object, wrong: Callable[[str], str | None]) -> str:
+    """A string with which nothing is wrong."""
+    if not isinstance(value, str):
+        raise refusal("must be a string")
+    if (detail := wrong(value)) is not None:
+        raise refusal(detail)
+    return value
+
+
 def _located(make: Callable[[], T]) -> T:
     try:
         return make()
@@ -135,3 +151,17 @@ Timestamp = Annotated[Instant, _Checked(_timestamp, _TIME)]
 Branch = Annotated[str, _Checked(_branch, _string(_BRANCH, "orchestrator.researcher", maxLength=branches.MAX_LENGTH))]
 Metadata = Annotated[JsonObject, _Checked(_metadata, _OBJECT)]
 StoredMessage = Annotated[Message, _Checked(_message, {"x-component": "Message"})]
+MediaType = Annotated[
+    str,
+    _Checked(
+        lambda value: _told(value, wrong_media_type),
+        _string(MEDIA_TYPE_PATTERN, "image/png", maxLength=MEDIA_TYPE_CHARS),
+    ),
+]
+Sha256 = Annotated[
+    str,
+    _Checked(
+        lambda value: _told(value, wrong_sha256),
+        _string(SHA256_PATTERN, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+    ),
+]

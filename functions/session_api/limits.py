@@ -10,8 +10,7 @@ MIB: Final = 1024 * KIB
 BODY_BYTES: Final = 4 * MIB
 """The largest request body as sent.
 
-Rewriting a body as exact JSON never makes it longer, and base64 makes 4 of 3: an event that came
-in with one request always fits into one answer (``LAMBDA_PAYLOAD_BYTES``).
+An event from a body near it is larger than a page (``PAGE_BODY_BYTES``) and answered with a link.
 """
 
 LAMBDA_PAYLOAD_BYTES: Final = 6 * MIB
@@ -21,8 +20,11 @@ ENVELOPE_BYTES: Final = 64 * KIB
 """Left for everything but the body: headers (the gateway allows 10 KB), claims, context."""
 
 PAGE_BYTES: Final = 5_000_000
-"""The most that the proxy answer of one page may have, as JSON text, unless a single event alone
-is larger."""
+"""The most that the proxy answer of one page may have, as JSON text."""
+
+PAGE_BODY_BYTES: Final = PAGE_BYTES - ENVELOPE_BYTES
+"""The most that the events of one page may have, each measured in base64. A single event that has
+more is answered with a link to its message, wherever it is read."""
 
 METADATA_BYTES: Final = 16 * KIB
 POLICY_BYTES: Final = 4 * KIB

@@ -16,7 +16,9 @@ from turnlog.domain.errors import (
     SessionExists,
     SessionNotFound,
     TurnlogError,
+    UploadNotFound,
 )
+from turnlog.domain.uploads import REF_PATTERN
 from turnlog.service import MAX_LAST_N
 
 from . import answers, schemas
@@ -54,7 +56,7 @@ STATUSES: Final[Mapping[int, str]] = {
     400: "Not well-formed: the JSON, its encoding, or the encoding of the URL",
     401: "The gateway found no valid token",
     403: "The gateway misses a scope in the token (no X-Request-Id then), or the token names no tenant and user",
-    404: "No such session or event, or not the caller's",
+    404: "No such session, event or upload, or not the caller's",
     409: "The id is taken",
     412: "A precondition does not hold",
     413: (
@@ -107,6 +109,7 @@ _ORDER: Final[Json] = {"type": "string", "enum": ["asc", "desc"]}
 PARAMETERS: Final[Json] = {
     "sid": _path("sid", "The session's id", ID_PATTERN),
     "eid": _path("eid", "The event's id, the caller's own or one that the server made", EVENT_ID_PATTERN),
+    "ref": _path("ref", "The ref that an upload got", REF_PATTERN),
     "if_match": _header(
         "If-Match",
         "Go on only at one of these versions: quoted ETags, or `*`. A weak one never matches.",
@@ -251,7 +254,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         description=(
             "1 to 100 events, all or nothing, in their order. An id that is in the log with the same content is a "
             "replay and keeps its seq; with other content it is a conflict. `create_if_missing` creates the session "
-            "with the stage's defaults. A stored system message needs `allow_system_messages`."
+            "with the stage's defaults. A stored system message needs `allow_system_messages`. A media `ref` has to "
+            "be one that this session's uploads gave; its content may arrive later."
         ),
         successes={201: "Appended", 200: "Every event was in the log before"},
         body=schemas.AppendBody,
@@ -265,7 +269,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         summary="List events",
         description=(
             "In log order. Criteria add up. A page is cut at `limit` events or about 5 MB and may be short or even "
-            "empty: `has_more` alone says whether there is more."
+            "empty: `has_more` alone says whether there is more. An event that is larger than that by itself has a "
+            "`link` in place of its `message`."
         ),
         successes={200: "A page"},
         answer=answers.EventPageAnswer,
@@ -291,12 +296,38 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "events_get": Operation(
         tag="events",
         summary="Get an event",
-        description="Archived events are found, too.",
+        description="Archived events are found, too. A very large event has a `link` in place of its `message`.",
         successes={200: "The event"},
         answer=answers.EventAnswer,
         parameters=("sid", "eid"),
         headers=("ETag",),
         errors=(EventNotFound,),
+    ),
+    "uploads_create": Operation(
+        tag="uploads",
+        summary="Ask for leave to upload",
+        description=(
+            "Answers a URL that takes one PUT of exactly this content, with exactly the answered headers, for 5 "
+            "minutes. The ref follows from the content and stands in media blocks from then on; asking again gives "
+            "the same one. Nothing is stored by asking."
+        ),
+        successes={201: "Go on with the PUT"},
+        body=schemas.CreateUploadBody,
+        answer=answers.UploadGrantAnswer,
+        parameters=("sid",),
+        errors=(SessionNotFound,),
+    ),
+    "uploads_get": Operation(
+        tag="uploads",
+        summary="Get an upload",
+        description=(
+            "What has arrived under a ref, and a URL that answers it as an attachment for 5 minutes. 404 until then, "
+            "and for a ref of another session."
+        ),
+        successes={200: "It has arrived"},
+        answer=answers.UploadAnswer,
+        parameters=("sid", "ref"),
+        errors=(SessionNotFound, UploadNotFound),
     ),
     "health": Operation(
         tag="meta",
@@ -315,6 +346,15 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
 }
 
 EXAMPLES: Final[Mapping[str, Json]] = {
+    "uploads_create": {
+        "image": {
+            "value": {
+                "media_type": "image/png",
+                "bytes": 52344,
+                "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            }
+        }
+    },
     "sessions_create": {
         "named": {"value": {"id": "support-4711", "metadata": {"channel": "chat"}, "ttl_seconds": 86400}},
         "anonymous": {"value": {}},

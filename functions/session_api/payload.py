@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from .limits import ENVELOPE_BYTES, PAGE_BYTES
+from .limits import PAGE_BODY_BYTES
 
 LONGEST_ESCAPE: Final = 12
 """The most bytes that one character becomes when it is escaped: a surrogate pair."""
@@ -31,7 +31,7 @@ def proxy_body(text: str) -> str | bytes:
 
     Small bodies stay text, which people can read in a log of the gateway or the function.
     """
-    limit = PAGE_BYTES - ENVELOPE_BYTES
+    limit = PAGE_BODY_BYTES
     if len(text) * LONGEST_ESCAPE <= limit:
         return text
     escaped = escaped_bytes(text)

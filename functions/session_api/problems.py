@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -25,6 +26,7 @@ from turnlog.domain.errors import (
     StoreUnavailable,
     TooFragmented,
     TurnlogError,
+    UploadNotFound,
 )
 
 from .answer import Answer
@@ -92,6 +94,9 @@ KINDS: Final[Mapping[type[TurnlogError], Kind]] = {
     RouteNotFound: Kind(HTTPStatus.NOT_FOUND, "No such path"),
     SessionNotFound: Kind(HTTPStatus.NOT_FOUND, "No such session", "There is no session with this id."),
     EventNotFound: Kind(HTTPStatus.NOT_FOUND, "No such event", "This session holds no event with this id."),
+    UploadNotFound: Kind(
+        HTTPStatus.NOT_FOUND, "No such upload", "Nothing has been uploaded to this session under this ref."
+    ),
     MethodNotAllowed: Kind(HTTPStatus.METHOD_NOT_ALLOWED, "Method not allowed"),
     Conflict: Kind(HTTPStatus.CONFLICT, "Conflict"),
     SessionExists: Kind(HTTPStatus.CONFLICT, "Session id is taken"),
@@ -130,7 +135,7 @@ def problem_of(error: TurnlogError, *, instance: str, request_id: str) -> Answer
         "request_id": request_id,
         "retryable": error.retryable,
         "errors": [{"pointer": e.pointer, "detail": e.detail} for e in _field_errors(error)],
-        **_members(error),
+        **_members(error, instance),
     }
     text = json.dumps(body, separators=(",", ":"))
     return Answer(kind.status.value, text, _headers(error), content_type=CONTENT_TYPE, code=error.code)
@@ -152,14 +157,24 @@ _FIELD_OF: Final[Mapping[type[TurnlogError], str]] = {
 }
 
 
-def _members(error: TurnlogError) -> dict[str, Any]:
+def _members(error: TurnlogError, instance: str) -> dict[str, Any]:
     if isinstance(error, PreconditionFailed):
         return {"version": error.version}
     if isinstance(error, (SessionExists, EventIdReused)):
         return {"id": error.id}
     if isinstance(error, PayloadTooLarge):
-        return {"limit_bytes": error.limit_bytes}
+        return {"limit_bytes": error.limit_bytes, "uploads": _uploads(error, instance)}
     return {}
+
+
+def _uploads(error: PayloadTooLarge, instance: str) -> str | None:
+    """Where a part of a body that is too large can go instead. A field that is too large by itself
+    has nowhere to go, and neither has the body of a request that is not about one session."""
+    session = None if error.errors else _SESSION.match(instance)
+    return None if session is None else f"{session[0]}/uploads"
+
+
+_SESSION: Final = re.compile(r".*?/v1/sessions/[^/]+")
 
 
 def _headers(error: TurnlogError) -> dict[str, str]:

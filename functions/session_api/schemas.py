@@ -9,8 +9,21 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from turnlog.domain.event import EventDraft
 from turnlog.domain.exactjson import EMPTY, JsonObject
+from turnlog.domain.uploads import MAX_BYTES, UploadRequest
 
-from .fields import Branch, EventId, Json, Metadata, SessionId, StoredMessage, Timestamp, bounded_object, refusal
+from .fields import (
+    Branch,
+    EventId,
+    Json,
+    MediaType,
+    Metadata,
+    SessionId,
+    Sha256,
+    StoredMessage,
+    Timestamp,
+    bounded_object,
+    refusal,
+)
 from .limits import BATCH, MAX_TTL_SECONDS, MIN_TTL_SECONDS, POLICY_BYTES
 
 Ttl = Annotated[int, Field(ge=MIN_TTL_SECONDS, le=MAX_TTL_SECONDS)]
@@ -164,3 +177,18 @@ class AppendBody(Body):
 
     events: Annotated[list[EventBody], Field(min_length=1, max_length=BATCH)]
     create_if_missing: bool = False
+
+
+# --------------------------------------------------------------------------- uploads
+
+
+class CreateUploadBody(Body):
+    """What is to be uploaded; length and hash are part of the URL's signature."""
+
+    media_type: MediaType
+    bytes: Annotated[int, Field(ge=1, le=MAX_BYTES)]
+    sha256: Annotated[Sha256, Field(description="The SHA-256 of the content, in lower-case hex")]
+
+    def request(self) -> UploadRequest:
+        """The domain's form of it."""
+        return UploadRequest(self.media_type, self.bytes, self.sha256)

@@ -58,9 +58,22 @@ def dynamodb_client(endpoint_url: str, config: Config = _LOCAL_CALLS) -> "Dynamo
     return boto3.client("dynamodb", endpoint_url=endpoint_url, config=config)
 
 
-def s3_client(endpoint_url: str, config: Config = _LOCAL_CALLS) -> "S3Client":
+_S3 = Config(signature_version="s3v4", s3={"addressing_style": "path"})
+
+
+ROOT_KEY = "test"
+"""Access key id and secret of the engine's root. Its services take any key, but for presigned URLs of S3."""
+
+
+def s3_client(endpoint_url: str, config: Config = _LOCAL_CALLS, *, access_key: str | None = None) -> "S3Client":
     """An S3 client for `endpoint_url` that names buckets in the path, as the local engine wants it."""
-    return boto3.client("s3", endpoint_url=endpoint_url, config=config.merge(Config(s3={"addressing_style": "path"})))
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint_url,
+        config=config.merge(_S3),
+        aws_access_key_id=access_key,
+        aws_secret_access_key=access_key,
+    )
 
 
 _dynamodb = cache(dynamodb_client)

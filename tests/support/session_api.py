@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -20,8 +21,9 @@ from session_api.dependencies import Dependencies
 from session_api.resolver import Resolver
 from session_api.settings import Settings
 from turnlog.domain import exactjson
-from turnlog.domain.ports import SessionRepository
+from turnlog.domain.ports import SessionRepository, UploadStore
 from turnlog.stores.memory import InMemorySessionRepository, MemoryDatabase
+from turnlog.stores.memory_uploads import InMemoryUploadStore, MemoryBucket
 from turnlog.testing.clock import ManualClock
 
 REPOSITORY = Path(__file__).parents[2]
@@ -166,18 +168,29 @@ class Api:
         tenant: str = "acme",
         repository_for: Callable[[str], SessionRepository] | None = None,
         clock: ManualClock | None = None,
+        uploads_for: Callable[[str], UploadStore] | None = None,
+        bucket: MemoryBucket | None = None,
         allow_system_messages: bool = False,
     ) -> None:
         self.user, self.tenant = user, tenant
         self.repository_for = repository_for or _in_memory()
         self.clock = clock or ManualClock()
         settings = Settings(table="t", bucket="b", stage="test", allow_system_messages=allow_system_messages)
-        made = Dependencies(settings, self.repository_for, self.clock)
+        self.bucket = bucket or MemoryBucket(self.clock.now)
+        self.uploads_for = uploads_for or (lambda tenant: InMemoryUploadStore(tenant, bucket=self.bucket))
+        made = Dependencies(settings, self.repository_for, self.clock, self.uploads_for)
         self.handler = Resolver(lambda: made)
 
     def as_user(self, user: str, tenant: str | None = None) -> Api:
         """The same store, another caller."""
-        return Api(user=user, tenant=tenant or self.tenant, repository_for=self.repository_for, clock=self.clock)
+        return Api(
+            user=user,
+            tenant=tenant or self.tenant,
+            repository_for=self.repository_for,
+            clock=self.clock,
+            uploads_for=self.uploads_for,
+            bucket=self.bucket,
+        )
 
     def invoke(self, event: dict[str, Any]) -> Reply:
         """Send an event as it is; the answer must be as documented."""
@@ -224,6 +237,14 @@ class Api:
     def append(self, *events: Any, sid: str = "s", **headers: str) -> Reply:
         """Append events; a text stands for a user message."""
         return self.call("POST", f"/v1/sessions/{sid}/events", {"events": [event_of(e) for e in events]}, **headers)
+
+    def upload(self, content: bytes, media_type: str = "image/png", sid: str = "s") -> str:
+        """Ask for leave, put the content, and answer its ref."""
+        asked = {"media_type": media_type, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        grant = self.call("POST", f"/v1/sessions/{sid}/uploads", asked)
+        assert grant.status == 201, grant.text
+        assert self.bucket.serve("PUT", grant.json["url"], grant.json["headers"], content).status == 200
+        return str(grant.json["ref"])
 
     def list(self, sid: str = "s", query: Mapping[str, Any] | str = "") -> Reply:
         """List events."""

@@ -13,7 +13,7 @@ from turnlog.service import MAX_LAST_N, PageLimits
 from .. import cursors, wire
 from ..answer import Answer
 from ..call import Call
-from ..limits import ENVELOPE_BYTES, EVENTS_LIMIT, MAX_LIMIT, PAGE_BYTES
+from ..limits import EVENTS_LIMIT, MAX_LIMIT, PAGE_BODY_BYTES
 from ..query import Query
 from ..schemas import AppendBody
 from .sessions import next_link
@@ -65,17 +65,17 @@ def list_events(call: Call) -> Answer:
         raise InvalidRequest.at("query:limit", "cannot be combined with last_n")
     scope = cursors.scope_of("events", call.identity.tenant, user, session_id, _criteria(query))
     given = query.values.get("cursor")
-    rows = wire.EventRows()
+    rows = wire.EventRows(lambda event: call.service.event_link(page.session, event))
     page = call.service.events(
         user,
         session_id,
         filter,
         order=order,
-        limits=PageLimits(filter.last_n or limit or EVENTS_LIMIT, PAGE_BYTES - ENVELOPE_BYTES, rows.measure),
+        limits=PageLimits(filter.last_n or limit or EVENTS_LIMIT, PAGE_BODY_BYTES, rows.measure),
         cursor=None if given is None else cursors.decode_events(given, scope, last_n=filter.last_n),
     )
     following = None if page.cursor is None else cursors.encode_events(page.cursor, scope)
-    body = wire.page_json(map(rows.text, page.events), following)
+    body = wire.page_json(map(rows.row, page.events), following)
     return Answer(200, body, {"etag": page.session.version.etag(), **next_link({**query.values}, following)})
 
 
@@ -84,7 +84,8 @@ def get(call: Call) -> Answer:
     user, session_id, event_id = call.user, call.session_id, call.event_id
     call.query()
     session, event = call.service.event(user, session_id, event_id)
-    return Answer(200, wire.event_json(event), {"etag": session.version.etag()})
+    rows = wire.EventRows(lambda event: call.service.event_link(session, event))
+    return Answer(200, rows.row(event), {"etag": session.version.etag()})
 
 
 def _criteria(query: Query) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from ..answer import Answer
 from ..call import Call
-from . import events, meta, sessions
+from . import events, meta, sessions, uploads
 
 READ: Final = "sessions:read"
 WRITE: Final = "sessions:write"
@@ -58,6 +58,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", "/v1/sessions/{sid}/events", WRITE, events.append),
     Route("GET", "/v1/sessions/{sid}/events", READ, events.list_events),
     Route("GET", "/v1/sessions/{sid}/events/{eid}", READ, events.get),
+    Route("POST", "/v1/sessions/{sid}/uploads", WRITE, uploads.create),
+    Route("GET", "/v1/sessions/{sid}/uploads/{ref}", READ, uploads.get),
     Route("GET", "/v1/health", None, meta.health),
     Route("GET", "/v1/openapi.json", None, meta.openapi),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,13 +21,14 @@ from .domain.errors import (
     SessionExists,
     SessionNotFound,
     StoreUnavailable,
+    UploadNotFound,
 )
 from .domain.event import EventDraft, SessionEvent
 from .domain.exactjson import EMPTY, JsonObject
 from .domain.filter import EventFilter
 from .domain.instant import Instant
+from .domain.listing import SCAN_BATCHES, EventCursor, EventPage, Listing, PageLimits
 from .domain.ports import (
-    LOGGED,
     AppendRequest,
     AppendResult,
     AppendView,
@@ -35,20 +36,17 @@ from .domain.ports import (
     IdempotencyKey,
     ListOrder,
     Order,
-    Place,
     SessionPage,
     SessionRepository,
-    place_of,
+    UploadStore,
 )
 from .domain.session import DEFAULT_TTL_SECONDS, ETag, Session, SessionChanges, StoredSession, Version
+from .domain.uploads import EventLink, StoredUpload, UploadGrant, UploadRef, UploadRequest, check_refs
 
 SYSTEM_MESSAGES_DOC: Final = "docs/system-messages.md"
 MAX_LAST_N: Final = 1000
 CREATE_ROUNDS: Final = 6
 """How often find-or-create tries again when others create and delete the session meanwhile."""
-SCAN_BATCHES: Final = 8
-"""How many store reads (each of at most 1 MB) one listing makes before it answers with what it
-has and a cursor."""
 
 
 @dataclass(frozen=True)
@@ -71,46 +69,24 @@ class CreateSession:
     allow_system_messages: bool | None = None
 
 
-@dataclass(frozen=True)
-class EventCursor:
-    """Where a listing goes on.
+class SessionService:
+    """Create, append, read, change and delete sessions of one tenant.
 
-    ``after`` is exclusive; ``until`` (inclusive) and ``need`` belong to ``last_n``: the newest
-    place when it began, and how many matches are still wanted on the way back.
+    ``uploads`` may be left out where nothing is uploaded or linked, as in most tests.
     """
 
-    inc: int
-    after: Place | None = None
-    until: Place | None = None
-    need: int | None = None
-
-
-@dataclass(frozen=True)
-class EventPage:
-    """One page of a listing. ``cursor`` None: nothing more. A page may be short, even empty, and
-    still have a cursor: sizes and reads are capped, completeness is not."""
-
-    session: StoredSession
-    events: tuple[SessionEvent, ...]
-    cursor: EventCursor | None
-
-
-@dataclass(frozen=True)
-class PageLimits:
-    """What ends a page: a number of events, and a size by the caller's own measure."""
-
-    events: int = 50
-    size: int = 5_000_000
-    measure: Callable[[SessionEvent], int] = lambda event: len(event.message.raw)
-
-
-class SessionService:
-    """Create, append, read, change and delete sessions of one tenant."""
-
-    def __init__(self, repository: SessionRepository, *, clock: Clock, settings: ServiceSettings | None = None) -> None:
+    def __init__(
+        self,
+        repository: SessionRepository,
+        *,
+        clock: Clock,
+        settings: ServiceSettings | None = None,
+        uploads: UploadStore | None = None,
+    ) -> None:
         self._repository = repository
         self._clock = clock
         self._settings = settings or ServiceSettings()
+        self._upload_store = uploads
 
     @property
     def settings(self) -> ServiceSettings:
@@ -205,7 +181,8 @@ class SessionService:
 
         Raises:
             SessionNotFound: not live, or another user's (also with ``create_if_missing``).
-            InvalidRequest: an empty batch, a system message where they are off, a made-up server id.
+            InvalidRequest: an empty batch, a system message where they are off, a made-up server id,
+                a media ref that is not of this session's present life.
             EventIdReused: an id is in the log, or twice in the batch, with other content.
             IdempotencyKeyReused: the key came before with another request.
             PreconditionFailed: the log is not at any tag of ``if_match``.
@@ -270,6 +247,8 @@ class SessionService:
         record = Session.build(id=session_id, user_id=user_id, now=now)
         view = AppendView(StoredSession(record, Version(0, 0, 0)), drafts, {})
         self._judge(view, user_id, session_id, now, None)
+        for i, draft in enumerate(drafts):
+            check_refs(draft.message.media_refs, None, f"/events/{i}/message")
 
     def _judge(
         self, view: AppendView, user_id: str, session_id: str, now: Instant, if_match: tuple[str, ...] | None
@@ -300,6 +279,7 @@ class SessionService:
                 raise InvalidRequest.at(f"/events/{i}/message/role", _system_refused(session_id))
             if draft.id is not None and ids.is_server_made(draft.id):
                 raise InvalidRequest.at(f"/events/{i}/id", "ids that begin with ~ are made by the server")
+            check_refs(draft.message.media_refs, view.session.version.inc, f"/events/{i}/message")
 
     def event(self, user_id: str, session_id: str, event_id: str) -> tuple[StoredSession, SessionEvent]:
         """One event by its id; raises ``SessionNotFound`` or ``EventNotFound``."""
@@ -334,8 +314,43 @@ class SessionService:
             raise InvalidRequest.at("query:cursor", "belongs to an earlier life of this session; start again")
         if filter.last_n is not None and filter.last_n > MAX_LAST_N:
             raise InvalidRequest.at("query:last_n", f"must be at most {MAX_LAST_N}")
-        listing = _Listing(self._repository, session, filter, order, limits or PageLimits())
+        listing = Listing(self._repository, session, filter, order, limits or PageLimits())
         return listing.page(cursor or EventCursor(session.version.inc, need=filter.last_n))
+
+    # ------------------------------------------------------------------ uploads
+
+    def create_upload(self, user_id: str, session_id: str, request: UploadRequest) -> UploadGrant:
+        """Leave to upload a content into the session's present life; nothing is written.
+
+        Raises:
+            SessionNotFound: not live, or another user's.
+            StoreUnavailable: the store cannot give one just now.
+        """
+        return self._uploads.grant(self.get(user_id, session_id), request)
+
+    def upload(self, user_id: str, session_id: str, ref: UploadRef) -> StoredUpload:
+        """What has been uploaded under a ref, with a URL to read it at.
+
+        Raises:
+            SessionNotFound: not live, or another user's.
+            UploadNotFound: nothing has, or the ref is of another session or life.
+            StoreUnavailable: the store cannot be asked just now.
+        """
+        found = self._uploads.find(self.get(user_id, session_id), ref)
+        if found is None:
+            raise UploadNotFound(session_id, str(ref))
+        return found
+
+    def event_link(self, session: StoredSession, event: SessionEvent) -> EventLink:
+        """A link to the message of an event that :meth:`event` or :meth:`events` gave with this
+        session; raises ``StoreUnavailable``."""
+        return self._uploads.link(session, event.message.raw)
+
+    @property
+    def _uploads(self) -> UploadStore:
+        if self._upload_store is None:
+            raise RuntimeError("this SessionService was made without an upload store")
+        return self._upload_store
 
     # ------------------------------------------------------------------ helpers
 
@@ -355,102 +370,6 @@ class SessionService:
                 number=found.version.number,
             )
         return found.rev
-
-
-class _Listing:
-    """One call of :meth:`SessionService.events`."""
-
-    def __init__(
-        self,
-        repository: SessionRepository,
-        session: StoredSession,
-        filter: EventFilter,
-        order: Order,
-        limits: PageLimits,
-    ) -> None:
-        self._repository = repository
-        self._session = session
-        self._filter = filter
-        self._order = order
-        self._limits = limits
-
-    def page(self, cursor: EventCursor) -> EventPage:
-        if self._order == "asc" and cursor.need is not None:
-            return self._seek(cursor)
-        return self._collect(cursor)
-
-    def _walk(self, after: Place | None, order: Order, hint: int | None) -> Iterator[Sequence[SessionEvent]]:
-        return self._repository.walk(
-            self._session, after=after, order=order, active_only=self._filter.archived is False, hint=hint
-        )
-
-    def _hint(self, events: int) -> int | None:
-        """Only an unfiltered read knows how much of the log it will use (a walk skips what is archived)."""
-        criteria = self._filter.without_window()
-        unfiltered = criteria in (EventFilter(), EventFilter.active())
-        return events + 1 if unfiltered else None
-
-    def _seek(self, cursor: EventCursor) -> EventPage:
-        """The newest ``need`` matches, found by walking back; answered oldest first."""
-        last = self._session.version.last_seq
-        until = cursor.until or Place(last + 1, LOGGED - 1, 0)
-        need, back, found = cursor.need or 0, cursor.after, list[SessionEvent]()
-        for reads, batch in enumerate(self._walk(back, "desc", self._hint(need)), start=1):
-            for event in batch:
-                back = place_of(event)
-                if back <= until and self._filter.matches(event):
-                    found.append(event)
-                    if len(found) == need:
-                        break
-            if len(found) == need:
-                start = place_of(found[-1])
-                return self._from(cursor, found, replace(start, index=start.index - 1), until)
-            if reads == SCAN_BATCHES:
-                return EventPage(self._session, (), replace(cursor, after=back, until=until, need=need - len(found)))
-        return self._from(cursor, found, None, until)
-
-    def _from(self, cursor: EventCursor, found: list[SessionEvent], start: Place | None, until: Place) -> EventPage:
-        """The first page of a finished search: what was found is at hand unless an earlier call
-        began the search."""
-        forward = EventCursor(cursor.inc, after=start, until=until)
-        if cursor.after is not None:
-            return self._collect(forward)
-        page: list[SessionEvent] = []
-        size = 0
-        for event in reversed(found):
-            size += self._limits.measure(event)
-            if page and size > self._limits.size:
-                return EventPage(self._session, tuple(page), replace(forward, after=place_of(page[-1])))
-            page.append(event)
-        return EventPage(self._session, tuple(page), None)
-
-    def _collect(self, cursor: EventCursor) -> EventPage:
-        limits, need, last, size = self._limits, cursor.need, cursor.after, 0
-        most = limits.events if need is None else need
-        page: list[SessionEvent] = []
-
-        def ended(after: Place | None) -> EventPage:
-            rest = None if need is None else need - len(page)
-            if rest == 0:
-                return EventPage(self._session, tuple(page), None)
-            return EventPage(self._session, tuple(page), replace(cursor, after=after, need=rest))
-
-        for reads, batch in enumerate(self._walk(last, self._order, self._hint(most)), start=1):
-            for event in batch:
-                place = place_of(event)
-                if cursor.until is not None and place > cursor.until:
-                    return EventPage(self._session, tuple(page), None)
-                if self._filter.matches(event):
-                    if len(page) == most and need is not None:
-                        return EventPage(self._session, tuple(page), None)
-                    size += limits.measure(event)
-                    if len(page) == most or (page and size > limits.size):
-                        return ended(last)
-                    page.append(event)
-                last = place
-            if reads == SCAN_BATCHES:
-                return ended(last)
-        return EventPage(self._session, tuple(page), None)
 
 
 def _matches(tags: tuple[str, ...], current: ETag) -> bool:
@@ -496,6 +415,7 @@ def _system_refused(session_id: str) -> str:
 
 
 __all__ = [
+    "SCAN_BATCHES",
     "CreateSession",
     "EventCursor",
     "EventPage",

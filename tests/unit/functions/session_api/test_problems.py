@@ -64,7 +64,7 @@ def test_a_subclass_is_told_like_its_nearest_ancestor() -> None:
         (EventIdReused("e"), 409, {"id": "e"}, {}),
         (PreconditionFailed("x", version='"1.2.0"', number=2), 412, {"version": '"1.2.0"'}, {"etag": '"1.2.0"'}),
         (PreconditionFailed("x"), 412, {"version": None}, {}),
-        (PayloadTooLarge("x", limit_bytes=9), 413, {"limit_bytes": 9}, {}),
+        (PayloadTooLarge("x", limit_bytes=9), 413, {"limit_bytes": 9, "uploads": None}, {}),
         (StoreUnavailable("x", retry_after=3), 503, {"retryable": True}, {"retry-after": "3"}),
         (CorruptLog("hole at 7"), 500, {"detail": "The stored log contradicts itself."}, {}),
         (SessionNotFound("secret"), 404, {"detail": "There is no session with this id."}, {}),
@@ -87,6 +87,26 @@ def test_what_each_problem_has_besides(
     assert {**common, "request_id": "r-1", **members}.items() <= body.items()
     assert (status, "application/problem+json", error.code) == (answer.status, answer.content_type, answer.code)
     assert headers == answer.headers
+
+
+@pytest.mark.parametrize(
+    ("path", "uploads"),
+    [
+        ("/v1/sessions/s/events", "/v1/sessions/s/uploads"),
+        ("/iam/v1/sessions/s/events", "/iam/v1/sessions/s/uploads"),
+        ("/stage/v1/sessions/a%3Ab", "/stage/v1/sessions/a%3Ab/uploads"),
+        ("/v1/sessions/v1/events/v1", "/v1/sessions/v1/uploads"),
+        ("/v1/sessions", None),
+        ("/v1/sessions/", None),
+    ],
+)
+def test_a_body_that_is_too_large_is_told_where_its_parts_can_go(path: str, uploads: str | None) -> None:
+    """To the session's uploads, with whatever stands before the route in the caller's own path."""
+    body = json.loads(problem_of(PayloadTooLarge("x", limit_bytes=9), instance=path, request_id="r").body)
+    field = PayloadTooLarge("x", limit_bytes=9, errors=[FieldError("/metadata", "x")])
+
+    assert uploads == body["uploads"]
+    assert json.loads(problem_of(field, instance=path, request_id="r").body)["uploads"] is None
 
 
 class _Broken:

@@ -1,6 +1,7 @@
 """Large bodies, large events and large pages."""
 
 import base64
+import hashlib
 import json
 from typing import Any
 
@@ -27,18 +28,75 @@ def body_of(size: int, character: str = "x") -> str:
     return frame % (character * count + "x" * rest)
 
 
+def said_in(session: Api, event: Any) -> Any:
+    """The message of an event, from behind its link if it has one."""
+    if "link" not in event:
+        return event["message"]
+    assert "message" not in event
+    link = event["link"]
+    content = session.bucket.serve("GET", link["url"]).content
+    assert (link["bytes"], link["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+    return json.loads(content)
+
+
 @pytest.mark.parametrize("size", [400_000, 3_000_000, limits.BODY_BYTES])
-@pytest.mark.parametrize("character", ["x", "é", "漢", "\U0001f600"])
+@pytest.mark.parametrize("character", ["x", "é", "漢", "\U0001f600", "\\u0000", '\\"'])
 def test_a_large_event_is_taken_and_comes_back(session: Api, size: int, character: str) -> None:
-    """Up to the limit, in any script: the proxy answer stays within what Lambda returns."""
-    body = body_of(size, character)
-    assert size == len(body.encode())
+    """Up to the limits, in any script and with any escapes: no answer is over the cap of a page."""
+    body = body_of(size if character != '\\"' else min(size, 3_000_000), character)
     assert 201 == session.call("POST", EVENTS, raw=body).status
 
-    for reply in (session.list(), session.call("GET", f"{EVENTS}/big")):
-        assert sized(reply) <= limits.LAMBDA_PAYLOAD_BYTES
+    for reply in (session.list(), session.list("s", {"last_n": 1}), session.call("GET", f"{EVENTS}/big")):
+        assert sized(reply) <= limits.PAGE_BYTES
         event = reply.json["data"][0] if "data" in reply.json else reply.json
-        assert json.loads(body)["events"][0]["message"] == event["message"]
+        assert ("link" in event) == (size == limits.BODY_BYTES and character != '\\"')
+        assert json.loads(body)["events"][0]["message"] == said_in(session, event)
+
+
+@pytest.mark.parametrize("character", ["x", "漢", "\\u0000", "\\u001f"])
+def test_what_just_fits_is_a_message_and_one_byte_more_is_a_link(session: Api, character: str) -> None:
+    """The line is the cap of a page, in a page and by id alike; both sides of it stay below the cap."""
+    assert 201 == session.append({"id": "big", "message": {"role": "user", "content": ""}}).status
+    frame = len(json.dumps(session.call("GET", f"{EVENTS}/big").json, ensure_ascii=False, separators=(",", ":")))
+    most = limits.PAGE_BODY_BYTES // 4 * 3 - 1 - frame
+
+    for name, room in (("fit", most), ("out", most + 1)):
+        count, rest = divmod(room, len(character.encode()))
+        said = character * count + "x" * rest
+        raw = f'{{"events":[{{"id":"{name}","message":{{"role":"user","content":"{said}"}}}}]}}'
+        assert 201 == session.call("POST", EVENTS, raw=raw).status
+        for reply in (session.list("s", {"last_n": 1}), session.call("GET", f"{EVENTS}/{name}")):
+            event = reply.json["data"][0] if "data" in reply.json else reply.json
+            assert sized(reply) <= limits.PAGE_BYTES
+            assert ("link" if name == "out" else "message") in event
+            assert json.loads(raw)["events"][0]["message"] == said_in(session, event)
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_an_event_behind_a_link_stands_alone_on_its_page(session: Api, order: str) -> None:
+    """One answer writes one copy at most, however many large events the log holds."""
+    session.append("before")
+    for name in ("one", "two"):
+        raw = body_of(limits.BODY_BYTES).replace("big", name)
+        assert 201 == session.call("POST", EVENTS, raw=raw).status
+    session.append("after")
+
+    pages = session.pages(order=order)
+    expected = [["before"], ["one"], ["two"], ["after"]]
+    told = [[event["id"] if "link" in event else event["message"]["content"] for event in page] for page in pages]
+    assert (expected if order == "asc" else expected[::-1]) == told
+
+
+def test_only_what_a_page_shows_is_copied(session: Api) -> None:
+    """Neither an append nor the measuring of an event for an earlier page writes a copy."""
+    session.append("before")
+    assert 201 == session.call("POST", EVENTS, raw=body_of(limits.BODY_BYTES)).status
+    assert 1 == len(session.list().json["data"])
+    assert set() == session.bucket.keys()
+
+    for _ in range(2):
+        assert "link" in session.list("s", {"last_n": 1}).json["data"][0]
+    assert 1 == len(session.bucket.keys())
 
 
 def test_a_large_event_full_of_quotes_is_refused_as_lambda_would(session: Api) -> None:
@@ -48,6 +106,7 @@ def test_a_large_event_full_of_quotes_is_refused_as_lambda_would(session: Api) -
 
     assert (413, "payload-too-large") == (refused.status, refused.json["code"])
     assert limits.LAMBDA_PAYLOAD_BYTES - limits.ENVELOPE_BYTES == refused.json["limit_bytes"]
+    assert "/v1/sessions/s/uploads" == refused.json["uploads"]
     assert 201 == taken.status
     assert sized(session.list()) <= limits.LAMBDA_PAYLOAD_BYTES
 
@@ -61,6 +120,7 @@ def test_a_body_over_the_limit_is_413_with_the_limit(session: Api) -> None:
         session.invoke(http_event("POST", EVENTS, body=encoded, is_base64=True, claims=CLAIMS)),
     ):
         assert (413, limits.BODY_BYTES) == (reply.status, reply.json["limit_bytes"])
+        assert "/v1/sessions/s/uploads" == reply.json["uploads"]
     assert [] == session.list().json["data"]
 
 

@@ -8,6 +8,7 @@ import pytest
 from session_api import dependencies
 from session_api.settings import Settings, SettingsError
 from turnlog.stores.memory import InMemorySessionRepository
+from turnlog.stores.memory_uploads import InMemoryUploadStore, MemoryBucket
 from turnlog.testing.clock import ManualClock
 
 REQUIRED = {"TURNLOG_TABLE": "t", "TURNLOG_BUCKET": "b", "TURNLOG_STAGE": "local"}
@@ -68,18 +69,22 @@ def test_a_bad_setting_is_named(name: str, value: str) -> None:
         Settings.from_environment({**REQUIRED, name: value})
 
 
-def test_the_service_gets_the_stages_defaults_and_the_tenants_store() -> None:
+def test_the_service_gets_the_stages_defaults_and_the_tenants_stores() -> None:
     """One service per tenant and request, over what the root hands out."""
     asked = []
+
+    def uploads_for(tenant: str) -> InMemoryUploadStore:
+        asked.append(f"uploads of {tenant}")
+        return InMemoryUploadStore(tenant, bucket=MemoryBucket(ManualClock().now))
 
     def repository_for(tenant: str) -> InMemorySessionRepository:
         asked.append(tenant)
         return InMemorySessionRepository(tenant)
 
     config = Settings(table="t", bucket="b", stage="x", allow_system_messages=True, default_ttl_seconds=99)
-    service = dependencies.Dependencies(config, repository_for, ManualClock()).service_for("acme")
+    service = dependencies.Dependencies(config, repository_for, ManualClock(), uploads_for).service_for("acme")
 
-    assert ["acme"] == asked
+    assert ["acme", "uploads of acme"] == asked
     assert (99, True) == (service.settings.default_ttl_seconds, service.settings.allow_system_messages)
 
 

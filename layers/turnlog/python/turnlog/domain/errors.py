@@ -6,7 +6,8 @@
     │   └── IdempotencyKeyReused  the key came before with another request               422
     ├── NotFound
     │   ├── SessionNotFound       unknown, deleted, expired, or another user's           404
-    │   └── EventNotFound         no event of that id in this session                    404
+    │   ├── EventNotFound         no event of that id in this session                    404
+    │   └── UploadNotFound        nothing has been uploaded under that ref               404
     ├── Conflict
     │   ├── SessionExists         the id is taken by a live session                      409
     │   ├── EventIdReused         the id names a stored event with other content         409
@@ -101,6 +102,17 @@ class EventNotFound(NotFound):
         super().__init__(f"Session {session_id!r} holds no event {event_id!r}.")
         self.session_id = session_id
         self.event_id = event_id
+
+
+class UploadNotFound(NotFound):
+    """Nothing has been uploaded under the ref, or it belongs to another session or life."""
+
+    code = "upload-not-found"
+
+    def __init__(self, session_id: str, ref: str) -> None:
+        super().__init__(f"Session {session_id!r} holds no upload {ref!r}.")
+        self.session_id = session_id
+        self.ref = ref
 
 
 class Conflict(TurnlogError):

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, cast
 
 from .errors import InvalidRequest
 from .exactjson import JsonObject, JsonValue, canonical
+from .uploads import MediaRef, media_refs
 
 Role = Literal["user", "assistant", "system", "tool"]
 ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "system", "tool")
@@ -60,7 +61,12 @@ class Message:
         message = cls(JsonObject.of(value))
         # What it says is at hand here; later it would have to be parsed from the text.
         role, content = value["role"], value["content"]
-        vars(message).update(role=role, text=_text(role, content), tool_calls=_tool_calls(content))
+        vars(message).update(
+            role=role,
+            text=_text(role, content),
+            tool_calls=_tool_calls(content),
+            media_refs=tuple(media_refs(content)),
+        )
         if role == "tool":
             vars(message)["tool_results"] = _tool_results(content)
         return message
@@ -137,6 +143,11 @@ class Message:
     def has_media(self) -> bool:
         """Whether any block is media."""
         return any(b["type"] == "media" for b in self.blocks)
+
+    @cached_property
+    def media_refs(self) -> tuple[MediaRef, ...]:
+        """The refs of uploads that it names, wherever they stand."""
+        return tuple(media_refs(self.json["content"]))
 
     @cached_property
     def _identity(self) -> str:

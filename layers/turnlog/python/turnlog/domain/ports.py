@@ -16,6 +16,7 @@ from .event import EventDraft, SessionEvent
 from .filter import EventFilter
 from .instant import Instant
 from .session import Session, SessionChanges, StoredSession, Version
+from .uploads import EventLink, StoredUpload, UploadGrant, UploadRef, UploadRequest
 
 Order = Literal["asc", "desc"]
 
@@ -315,4 +316,36 @@ class SessionRepository(Protocol):
     def delete_expired(self, before: Instant) -> int:
         """Delete every session that expired strictly before the instant; how many (spec 1.10).
         An admin's call: it scans the tenant."""
+        ...
+
+
+class UploadStore(Protocol):
+    """Where one tenant's uploads lie, and the copies that links lead to. Who may ask is decided
+    before: every session handed in is the caller's own and alive."""
+
+    def grant(self, session: StoredSession, request: UploadRequest) -> UploadGrant:
+        """Leave to upload a content into this life of the session. Writes nothing; the same
+        content again is the same upload, and the last media type counts.
+
+        Raises:
+            StoreUnavailable: a URL could not be made just now.
+        """
+        ...
+
+    def find(self, session: StoredSession, ref: UploadRef) -> StoredUpload | None:
+        """What has been uploaded into this life of the session under ``ref``; None when nothing
+        has, and for a ref of another life.
+
+        Raises:
+            StoreUnavailable: the store could not be asked just now.
+        """
+        ...
+
+    def link(self, session: StoredSession, text: str) -> EventLink:
+        """Keep a copy of the text for at least as long as the link works, and link to it. The same
+        text of the same life is one copy.
+
+        Raises:
+            StoreUnavailable: the copy could not be written just now.
+        """
         ...

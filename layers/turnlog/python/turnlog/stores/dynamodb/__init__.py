@@ -1,7 +1,7 @@
-"""Sessions in one DynamoDB table, large bodies in S3: the only place that knows either.
+"""Sessions in one DynamoDB table, large bodies and uploads in S3: the only place that knows either.
 
-``connect(table, bucket)`` makes what the functions use: a repository for each tenant, over one
-client and one cache.
+``connect(table, bucket)`` makes what the functions use: a repository and an upload store for each
+tenant, over shared clients and one cache.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .direct import DirectClient, environment_of
 from .idblocks import IdBlocks
 from .pacing import Pacing
 from .repository import DynamoDBSessionRepository
+from .uploads import S3UploadStore
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -35,6 +36,21 @@ def now() -> Instant:
     return Instant.of_ms(time.time_ns() // 1_000_000)
 
 
+class Connection:
+    """One table and one bucket. Called with a tenant, it gives that tenant's repository."""
+
+    def __init__(
+        self, repository: Callable[[str], DynamoDBSessionRepository], uploads: Callable[[str], S3UploadStore]
+    ) -> None:
+        self._repository = repository
+        self.uploads = uploads
+        """Called with a tenant, it gives that tenant's uploads."""
+
+    def __call__(self, tenant: str) -> DynamoDBSessionRepository:
+        """The tenant's repository."""
+        return self._repository(tenant)
+
+
 def connect(
     table: str,
     bucket: str,
@@ -45,16 +61,17 @@ def connect(
     pacing: Pacing | None = None,
     clock: Callable[[], Instant] = now,
     **client_arguments: Any,
-) -> Callable[[str], DynamoDBSessionRepository]:
-    """A factory of repositories, one for each tenant.
+) -> Connection:
+    """What tenants' repositories and uploads are made by.
 
     Args:
         table: the table's name (DESIGN 4; ``infra`` makes it).
-        bucket: where bodies above the item threshold lie.
+        bucket: where bodies above the item threshold, uploads and links' copies lie.
         client: a DynamoDB client of botocore's or boto3's. Without one it is made here: with
             ``client_arguments`` (``endpoint_url``, ``region_name`` …) a botocore client, in
             Lambda's plain case a :class:`~turnlog.stores.dynamodb.direct.DirectClient`.
-        make_s3: makes the S3 client when the first large body is met.
+        make_s3: makes the S3 client when the first request needs it; for uploads it has to sign
+            with ``s3v4``.
         counter: counts the tokens of the running totals.
         pacing: waits and deadlines, for tests.
         clock: where ends of lives take their time from.
@@ -70,10 +87,17 @@ def connect(
     def make(service: str) -> Any:
         from botocore.config import Config  # noqa: PLC0415  (as above)
 
+        more: dict[str, Any] = {}
+        if service == "s3":
+            # Only s3v4 binds a presigned PUT to its headers, and only a virtual host is regional at
+            # once; an engine on this machine has no names for buckets.
+            style = "path" if _has_endpoint(client_arguments) else "virtual"
+            more = {"signature_version": "s3v4", "s3": {"addressing_style": style}}
         config = Config(
             connect_timeout=CONNECT_TIMEOUT_SECONDS,
             read_timeout=READ_TIMEOUT_SECONDS,
             retries={"mode": "standard", "total_max_attempts": SDK_ATTEMPTS},
+            **more,
         )
         return session().create_client(service, config=config, **client_arguments)
 
@@ -86,7 +110,8 @@ def connect(
         )
 
     rim = DynamoDBRim(client if client is not None else make_dynamodb(), table)
-    blobs = S3BlobStore(make_s3 or (lambda: make("s3")), bucket)
+    s3 = cache(make_s3 or (lambda: make("s3")))
+    blobs = S3BlobStore(s3, bucket)
     paced = pacing or Pacing()
     blocks = IdBlocks(rim, paced)
 
@@ -95,7 +120,13 @@ def connect(
             tenant, rim=rim, blobs=blobs, now=clock, counter=counter, pacing=paced, blocks=blocks
         )
 
-    return repository
+    return Connection(repository, lambda tenant: S3UploadStore(tenant, make_client=s3, bucket=bucket))
 
 
-__all__ = ["DynamoDBSessionRepository", "Pacing", "connect"]
+def _has_endpoint(arguments: dict[str, Any]) -> bool:
+    """Whether S3 is somewhere else than in AWS: the argument, or a variable of the SDKs."""
+    named = arguments.get("endpoint_url") or os.environ.get("AWS_ENDPOINT_URL_S3")
+    return bool(named or os.environ.get("AWS_ENDPOINT_URL"))
+
+
+__all__ = ["Connection", "DynamoDBSessionRepository", "Pacing", "S3UploadStore", "connect"]

@@ -68,7 +68,7 @@ class S3BlobStore:
         try:
             self._client.put_object(Bucket=self._bucket, Key=key, Body=data)
         except (ClientError, BotoCoreError) as error:
-            raise _translate(error) from error
+            raise translate(error) from error
         return describe(key, data)
 
     def get(self, blob: Blob) -> bytes:
@@ -76,11 +76,11 @@ class S3BlobStore:
         try:
             data = self._client.get_object(Bucket=self._bucket, Key=blob.key)["Body"].read()
         except (ClientError, BotoCoreError) as error:
-            code = _code(error)
+            code = code_of(error)
             if code in ("NoSuchKey", "404", "AccessDenied"):
                 # Without s3:ListBucket, S3 says "denied" for an object that does not exist.
                 raise CorruptLog(f"The body {blob.key} is gone, or may not be read.") from error
-            raise _translate(error) from error
+            raise translate(error) from error
         return verified(blob, data)
 
 
@@ -89,12 +89,14 @@ def _response(error: Exception) -> Mapping[str, Any]:
     return getattr(error, "response", None) or {}
 
 
-def _code(error: Exception) -> str:
+def code_of(error: Exception) -> str:
+    """S3's code of the error; "" when S3 was not reached."""
     return str(_response(error).get("Error", {}).get("Code", ""))
 
 
-def _translate(error: Exception) -> Exception:
+def translate(error: Exception) -> Exception:
+    """What a refused call means to the store; anything that will not pass stays what it is."""
     status = _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if isinstance(error, BotoCoreError) or status >= 500 or _code(error) in ("SlowDown", "RequestTimeout"):
-        return Unavailable(f"S3 is not available: {_code(error) or type(error).__name__}")
+    if isinstance(error, BotoCoreError) or status >= 500 or code_of(error) in ("SlowDown", "RequestTimeout"):
+        return Unavailable(f"S3 is not available: {code_of(error) or type(error).__name__}")
     return error

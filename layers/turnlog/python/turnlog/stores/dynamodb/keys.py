@@ -139,4 +139,19 @@ def parse_id_block_sk(sk: str) -> int:
 
 def blob_key(tenant: str, session_id: str, inc: int, cid: bytes) -> str:
     """The S3 key of a body: below its tenant, session and life, named by its commit."""
-    return f"t/{encode(tenant)}/s/{encode(session_id)}/{inc_part(inc)}/{cid.hex()}"
+    return f"t/{_life_path(tenant, session_id, inc)}/{cid.hex()}"
+
+
+def upload_key(tenant: str, session_id: str, inc: int, sha256: str) -> str:
+    """The S3 key of an upload: beside the bodies of its life, named by its content."""
+    return f"t/{_life_path(tenant, session_id, inc)}/u/{sha256}"
+
+
+def link_key(tenant: str, session_id: str, inc: int, sha256: str) -> str:
+    """The S3 key of a copy that an event's link leads to: apart from what lasts, so that a
+    lifecycle rule can remove it."""
+    return f"l/{_life_path(tenant, session_id, inc)}/{sha256}"
+
+
+def _life_path(tenant: str, session_id: str, inc: int) -> str:
+    return f"{encode(tenant)}/s/{encode(session_id)}/{inc_part(inc)}"

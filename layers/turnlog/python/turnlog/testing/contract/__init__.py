@@ -1,4 +1,4 @@
-"""The suite that any session repository must pass, written once.
+"""The suites that any session repository and any upload store must pass, written once.
 
 A store is finished when it inherits it::
 
@@ -22,6 +22,7 @@ from .races import ConcurrentContract
 from .reads import ReadContract
 from .replays import ReplayContract
 from .sessions import SessionContract
+from .uploads import MakeUploads, Send, UploadStoreContract
 
 
 class SessionRepositoryContract(
@@ -30,4 +31,11 @@ class SessionRepositoryContract(
     """Everything that spec/session 1, 3 and 4 and DESIGN 4 say and that shows at the port."""
 
 
-__all__ = ["ConcurrentContract", "Make", "SessionRepositoryContract"]
+__all__ = [
+    "ConcurrentContract",
+    "Make",
+    "MakeUploads",
+    "Send",
+    "SessionRepositoryContract",
+    "UploadStoreContract",
+]
