@@ -140,8 +140,8 @@ class DirectClient:
         cls, environment: Environment, *, connect_timeout: float, read_timeout: float, attempts: int
     ) -> DirectClient:
         """Over a session of its own; the times are in seconds."""
-        timeout: Any = (connect_timeout, read_timeout)  # the stubs know a single number only
-        session = URLLib3Session(timeout=timeout, socket_options=[_NO_DELAY])
+        options: Any = {"timeout": (connect_timeout, read_timeout), "socket_options": [_NO_DELAY]}  # wrong in the stubs
+        session = URLLib3Session(**options)
         return cls(environment, session, attempts=attempts)
 
     def query(self, **arguments: Any) -> Json:
