@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from infra.settings import Settings
 from session_api import limits
 from tests.support.tree import ROOT
 from turnlog import service
-from turnlog.domain import archive, branch, exactjson
+from turnlog.domain import archive, branch, exactjson, uploads
 from turnlog.domain.session import DEFAULT_TTL_SECONDS
 
 DAY = 86_400
+RATES = Settings()
 PAGE = (ROOT / "docs/limits.md").read_text()
 CELLS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.split("\n") if line.startswith("| ")]
 ROWS = {name: rest[0] for name, *rest in CELLS}
@@ -40,6 +42,11 @@ ROWS = {name: rest[0] for name, *rest in CELLS}
         ("one page", f"{limits.PAGE_BYTES:,} bytes"),
         ("store reads of one listing", f"{service.SCAN_BATCHES:,}, "),
         ("archive state", f"{archive.MAX_BYTES:,} bytes"),
+        ("one upload", f"1 to {uploads.MAX_BYTES:,} bytes ({uploads.MAX_BYTES // limits.MIB} MiB)"),
+        ("`media_type` of an upload", f"{uploads.MEDIA_TYPE_CHARS:,} characters"),
+        ("a URL to upload to or read from", f"{uploads.URL_SECONDS // 60} minutes"),
+        ("a route with a token", f"{RATES.request_rate:,} requests a second, {2 * RATES.request_rate:,} in a burst"),
+        ("a public route", f"{RATES.public_rate:,} requests a second, {2 * RATES.public_rate:,} in a burst"),
     ],
 )
 def test_the_page_states_the_limit_that_the_code_keeps(row: str, text: str) -> None:
