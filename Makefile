@@ -20,12 +20,13 @@ TOKEN_USER := $(if $(filter command line,$(origin USER)),--user '$(USER)')
 # Settings of a deployment, for make synth, deploy and destroy (docs/deploy.md).
 CONTEXT ?=
 CONTEXT_WORDS := $(foreach word,$(CONTEXT),-c '$(word)')
+YES_WORD := $(if $(YES),--yes)
 
 .DEFAULT_GOAL := help
-.PHONY: help run token test lint format bench synth deploy destroy openapi lock pr clean
+.PHONY: help run token test lint format bench synth bootstrap deploy destroy openapi lock pr clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## start the whole stack on this machine; FRESH=1 forgets the sessions of earlier runs
 	@$(BOOTSTRAP) run
@@ -55,11 +56,14 @@ bench: ## measure requests, units and bytes against the targets
 synth: ## write the checked CloudFormation templates of both stages to cdk.out/
 	@$(BOOTSTRAP) synth -- $(CONTEXT_WORDS)
 
+bootstrap: ## prepare an AWS account and region for the CDK, once: ENVIRONMENT=aws://ACCOUNT/REGION
+	@$(BOOTSTRAP) bootstrap -- '$(ENVIRONMENT)'
+
 deploy: ## deploy into the AWS account of your shell: ISSUER=https://… AUDIENCE=… CONTEXT="name=value …"
-	@$(BOOTSTRAP) deploy -- --issuer '$(ISSUER)' --audience '$(AUDIENCE)' $(CONTEXT_WORDS)
+	@$(BOOTSTRAP) deploy -- --issuer '$(ISSUER)' --audience '$(AUDIENCE)' $(YES_WORD) $(CONTEXT_WORDS)
 
 destroy: ## remove it from the account again; table, bucket and key stay
-	@$(BOOTSTRAP) destroy -- $(CONTEXT_WORDS)
+	@$(BOOTSTRAP) destroy -- $(YES_WORD) $(CONTEXT_WORDS)
 
 openapi: ## write the OpenAPI document and the API reference from the models and routes
 	@$(EXEC) python -m session_api.openapi --write

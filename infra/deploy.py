@@ -1,6 +1,6 @@
-"""Deploy into an AWS account, or take it out again: ``make deploy`` and ``make destroy``.
+"""Deploy into an AWS account, or take it out again: ``make bootstrap``, ``deploy`` and ``destroy``.
 
-Both hand over to the CDK CLI: the ``cdk`` on the PATH, or a pinned version of it through npx.
+All hand over to the CDK CLI: the ``cdk`` on the PATH, or a pinned version of it through npx.
 Credentials and region are those of the shell, as for the AWS CLI.
 """
 
@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,12 +23,14 @@ CDK_CLI = "aws-cdk@2.1148.1"
 """What npx fetches: a version that knows the assemblies of our aws-cdk-lib."""
 CDK_CLI_AT_LEAST = (2, 1148)
 
+ENVIRONMENT = r"aws://\d{12}/[a-z0-9-]+"
+
 SERVICE = "Turnlog-cloud-Service"
 STATELESS = ("Turnlog-cloud-Monitoring", SERVICE)
 
 BOOTSTRAP = """\
 Did it say that the environment is not bootstrapped? Once for each account and region:
-  {cdk} bootstrap aws://ACCOUNT/REGION"""
+  make bootstrap ENVIRONMENT=aws://ACCOUNT/REGION"""
 
 KEPT = """\
 Kept: the stack Turnlog-cloud-Storage with the table, the bucket and, if there is one, the key. They hold the sessions.
@@ -35,13 +38,11 @@ How to remove them for good: docs/deploy.md#removing-it-for-good"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run ``deploy`` or ``destroy``; the exit status is the CLI's, or 2 for what we refuse."""
+    """Run a command; the exit status is the CLI's, or 2 for what we refuse."""
     options = _parser().parse_args(arguments)
     try:
         cdk = find_cdk(os.environ)
-        if options.command == "deploy":
-            return _deploy(cdk, options)
-        return _destroy(cdk, options)
+        return int(options.action(cdk, options))
     except SettingsError as error:
         print(f"infra: {error}", file=sys.stderr)  # noqa: T201 - a command line speaks to its user
         return 2
@@ -85,9 +86,10 @@ def find_cdk(environment: Mapping[str, str]) -> list[str]:
 
 
 def _deploy(cdk: Sequence[str], options: argparse.Namespace) -> int:
-    status = _run(cdk, deploy_words(options.issuer, options.audience, options.context))
+    approval = ["--require-approval", "never"] if options.yes else []
+    status = _run(cdk, [*deploy_words(options.issuer, options.audience, options.context), *approval])
     if status != 0:
-        print(BOOTSTRAP.format(cdk=" ".join(cdk)), file=sys.stderr)  # noqa: T201
+        print(BOOTSTRAP, file=sys.stderr)  # noqa: T201
     return status
 
 
@@ -99,8 +101,16 @@ def _destroy(cdk: Sequence[str], options: argparse.Namespace) -> int:
     return status
 
 
-def _run(cdk: Sequence[str], words: Sequence[str]) -> int:
-    return subprocess.run([*cdk, *words], cwd=PROJECT, check=False).returncode  # noqa: S603 - our own words, no shell
+def _bootstrap(cdk: Sequence[str], options: argparse.Namespace) -> int:
+    if re.fullmatch(ENVIRONMENT, options.environment) is None:
+        raise SettingsError(f"ENVIRONMENT: must look like aws://123456789012/eu-central-1, not {options.environment!r}")
+    # Away from cdk.json: an environment is bootstrapped once for all apps, and none has to be synthesised for it.
+    with tempfile.TemporaryDirectory() as elsewhere:
+        return _run(cdk, ["bootstrap", options.environment], Path(elsewhere))
+
+
+def _run(cdk: Sequence[str], words: Sequence[str], folder: Path = PROJECT) -> int:
+    return subprocess.run([*cdk, *words], cwd=folder, check=False).returncode  # noqa: S603 - our own words, no shell
 
 
 def _context(values: Sequence[str]) -> list[str]:
@@ -127,9 +137,14 @@ def _parser() -> argparse.ArgumentParser:
     deploy = commands.add_parser("deploy", help="deploy, or update, all stacks of the cloud stage")
     deploy.add_argument("--issuer", default="", help="the OIDC issuer of the tokens")
     deploy.add_argument("--audience", default="", help="the audiences, separated by commas")
+    deploy.set_defaults(action=_deploy)
+    bootstrap = commands.add_parser("bootstrap", help="prepare an account and region for the CDK, once")
+    bootstrap.add_argument("environment", metavar="aws://ACCOUNT/REGION")
+    bootstrap.set_defaults(action=_bootstrap)
     destroy = commands.add_parser("destroy", help="remove everything but table, bucket and key")
-    destroy.add_argument("--yes", action="store_true", help="do not ask")
+    destroy.set_defaults(action=_destroy)
     for command in (deploy, destroy):
+        command.add_argument("--yes", action="store_true", help="do not ask")
         command.add_argument("-c", "--context", action="append", default=[], metavar="NAME=VALUE")
     return parser
 

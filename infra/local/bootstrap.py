@@ -8,7 +8,7 @@ environments of the checkout's own (see `infra.local.environments`), and the com
     bootstrap.py run                                        the whole stack on this machine (make run)
     bootstrap.py token [--tenant T] [--user U]              another development token (make token)
     bootstrap.py synth                                      the templates (make synth)
-    bootstrap.py deploy|destroy                             in an AWS account (make deploy, make destroy)
+    bootstrap.py bootstrap|deploy|destroy                   in an AWS account (make bootstrap, deploy, destroy)
 
 This file alone must be readable by old Pythons, so that they can say what is wrong instead of showing a SyntaxError.
 """

@@ -95,7 +95,11 @@ def _parser() -> argparse.ArgumentParser:
     synth = commands.add_parser("synth", help="write the CloudFormation templates")
     synth.add_argument("words", nargs=argparse.REMAINDER)
     synth.set_defaults(action=_synth)
-    for name, what in (("deploy", "deploy into an AWS account"), ("destroy", "take it out of the account again")):
+    for name, what in (
+        ("bootstrap", "prepare an AWS account for the CDK"),
+        ("deploy", "deploy into an AWS account"),
+        ("destroy", "take it out of the account again"),
+    ):
         cloud = commands.add_parser(name, help=what)
         cloud.add_argument("words", nargs=argparse.REMAINDER)
         cloud.set_defaults(action=_cloud, command=name)

@@ -86,7 +86,24 @@ def test_a_failed_deploy_says_how_to_bootstrap(
 ) -> None:
     monkeypatch.setattr(deploy, "find_cdk", lambda _: [str(_program(cli, "failing", status=3))])
     assert 3 == deploy.main(["deploy", "--issuer", ISSUER, "--audience", "turnlog"])
-    assert "bootstrap aws://" in capsys.readouterr().err
+    assert "make bootstrap ENVIRONMENT=aws://" in capsys.readouterr().err
+
+
+def test_bootstrap_runs_away_from_the_app(cli: Path) -> None:
+    """The CLI would synthesise the app that it finds in its folder."""
+    (cli / "cdk").write_text(
+        f"#!/bin/sh\nif [ $1 = --version ]; then echo 2.1200.0; else echo $@ > {cli}/said; ls > {cli}/files; fi\n"
+    )
+    assert 0 == deploy.main(["bootstrap", "aws://123456789012/eu-central-1"])
+    assert ("bootstrap aws://123456789012/eu-central-1\n", "") == (
+        (cli / "said").read_text(),
+        (cli / "files").read_text(),
+    )
+
+
+def test_bootstrap_wants_an_account_and_a_region(cli: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert 2 == deploy.main(["bootstrap", ""])
+    assert "aws://" in capsys.readouterr().err
 
 
 def test_synth_names_a_setting_that_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
