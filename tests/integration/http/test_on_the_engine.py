@@ -24,7 +24,8 @@ EMPTY = '{"s":"","l":[],"m":{},"x":null,"nul":"a\\u0000b"}'
 def api_on(endpoint: str, table: str, bucket: str, **more: Any) -> Api:
     """The function over this table; the store and the service look at the same clock."""
     clock = ManualClock()
-    return Api(repository_for=connect(table, bucket, endpoint_url=endpoint, clock=clock.now, **more), clock=clock)
+    stores = connect(table, bucket, endpoint_url=endpoint, clock=clock.now, **more)
+    return Api(repository_for=stores, uploads_for=stores.uploads, clock=clock)
 
 
 @pytest.fixture
@@ -189,6 +190,8 @@ def test_lists_page_through_many_sessions_of_one_user(session: Api) -> None:
 def test_a_foreign_session_looks_exactly_like_an_unknown_one(session: Api) -> None:
     """On every operation of the document that names a session."""
     session.append(user("secret", id="e"))
+    asked = {"media_type": "text/plain", "bytes": 1, "sha256": "0" * 64}
+    ref = session.call("POST", "/v1/sessions/s/uploads", asked).json["ref"]
     strangers = [session.as_user("bob"), session.as_user("alice", "globex")]
     blank: Callable[[Reply], bytes] = lambda r: re.sub(rb'"(instance|request_id)":"[^"]*"', b"", r.content)  # noqa: E731
     for template, operations in DOCUMENT["paths"].items():
@@ -199,7 +202,7 @@ def test_a_foreign_session_looks_exactly_like_an_unknown_one(session: Api) -> No
             for body in [example["value"] for example in examples.values()] or [None]:
                 for stranger in strangers:
                     foreign, unknown = (
-                        stranger.call(method.upper(), path_of(template, sid=sid, eid="e"), body)
+                        stranger.call(method.upper(), path_of(template, sid=sid, eid="e", ref=ref), body)
                         for sid in ("s", "none")
                     )
                     assert (404, blank(unknown), unknown.headers) == (foreign.status, blank(foreign), foreign.headers)
