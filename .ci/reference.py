@@ -124,7 +124,15 @@ class Reference:
         lines += [f"Operation `{operation['operationId']}`; {self._access(operation)}.", ""]
         lines += table(("parameter", "in", "type", ""), map(self._parameter, operation.get("parameters", ())))
         lines += self._body(operation.get("requestBody"))
-        return lines + table(("status", "", "body", "headers"), map(self._answer, operation["responses"].items()))
+        lines += table(("status", "", "body", "headers"), map(self._answer, operation["responses"].items()))
+        return lines + self._next(operation)
+
+    def _next(self, operation: Json) -> list[str]:
+        """What the answer's links lead to, each operation once."""
+        summaries = {one["operationId"]: one["summary"] for _, _, one in self._operations()}
+        linked = [way for answer in operation["responses"].values() for way in answer.get("links", {}).values()]
+        ways = {way["operationId"]: f"[{(name := summaries[way['operationId']])}](#{slug(name)})" for way in linked}
+        return [f"Goes on with: {', '.join(ways.values())}.", ""] if ways else []
 
     def _parameter(self, given: Json) -> tuple[str, str, str, str]:
         parameter = self._resolved(given)

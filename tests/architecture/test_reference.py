@@ -22,6 +22,7 @@ OPERATIONS = [
     for path, operations in DOCUMENT["paths"].items()
     for method, operation in operations.items()
 ]
+SUMMARIES = {operation["operationId"]: operation["summary"] for _, _, operation in OPERATIONS}
 IDS = [operation["operationId"] for _, _, operation in OPERATIONS]
 
 
@@ -66,6 +67,9 @@ def test_an_operation_tells_request_parameters_and_answers(method: str, path: st
     for parameter in map(resolved, operation.get("parameters", [])):
         assert re.search(rf"^\| `{re.escape(parameter['name'])}`", told, re.MULTILINE), parameter["name"]
     assert set(operation["responses"]) == set(re.findall(r"^\| (\d{3}) \|", told, re.MULTILINE))
+    for answer in operation["responses"].values():
+        for way in answer.get("links", {}).values():
+            assert f"[{SUMMARIES[way['operationId']]}]" in told
     for scope in (scope for way in operation["security"] for scopes in way.values() for scope in scopes):
         assert f"`{scope}`" in told
 
