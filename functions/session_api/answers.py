@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic.json_schema import SkipJsonSchema
 
 from turnlog.domain.uploads import REF_PATTERN
 
 from .fields import Sha256, Timestamp
 
-Role = Literal["user", "assistant", "system", "tool"]
 AnyObject = dict[str, Any]
 Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
 Ref = Annotated[
@@ -63,7 +62,7 @@ class MediaBlock(_Open):
     media_type: Annotated[str, Field(min_length=1, examples=["image/png"])]
     data: str | None = None
     url: str | None = None
-    ref: str | None = None
+    ref: Ref | None = None
     name: str | None = None
 
 
@@ -84,7 +83,8 @@ class ProviderBlock(_Open):
     data: Any
 
 
-ResultBlock = Annotated[TextBlock | MediaBlock | ProviderBlock, Field(discriminator="type")]
+PlainBlock = Annotated[TextBlock | MediaBlock | ProviderBlock, Field(discriminator="type")]
+"""What a tool's result, a person's and the system's message are made of."""
 
 
 class ToolResultBlock(_Open):
@@ -93,7 +93,7 @@ class ToolResultBlock(_Open):
     type: Literal["tool_result"]
     call_id: str
     name: str | None = None
-    content: str | list[ResultBlock]
+    content: str | list[PlainBlock]
     status: Literal["ok", "error", "pending"] = "ok"
 
 
@@ -107,20 +107,37 @@ class ThinkingBlock(_Open):
     model: str | None = None
 
 
-Block = Annotated[
-    TextBlock | MediaBlock | ToolCallBlock | ToolResultBlock | ThinkingBlock | ProviderBlock,
-    Field(discriminator="type"),
+AssistantBlock = Annotated[
+    TextBlock | MediaBlock | ToolCallBlock | ThinkingBlock | ProviderBlock, Field(discriminator="type")
 ]
 
 
-class Message(_Open):
+class PlainMessage(_Open):
+    """What a person or the system says."""
+
+    role: Literal["user", "system"]
+    content: str | list[PlainBlock]
+
+
+class AssistantMessage(_Open):
+    """What the model says, thinks and asks of tools."""
+
+    role: Literal["assistant"]
+    content: str | list[AssistantBlock]
+
+
+class ToolMessage(_Open):
+    """What tools answer."""
+
+    role: Literal["tool"]
+    content: list[ToolResultBlock]
+
+
+class Message(RootModel[Annotated[PlainMessage | AssistantMessage | ToolMessage, Field(discriminator="role")]]):
     """One message of a conversation; it comes back exactly as it was sent, numbers included.
 
-    ``content`` as text is the same as one text block. A tool message has tool_result blocks only.
+    ``content`` as text is the same as one text block.
     """
-
-    role: Role
-    content: str | list[Block]
 
 
 # --------------------------------------------------------------------------- answers

@@ -10,15 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import PydanticCustomError, core_schema
 
 from turnlog.domain import branch as branches
 from turnlog.domain import ids
 from turnlog.domain.errors import InvalidRequest
-from turnlog.domain.exactjson import JsonObject
+from turnlog.domain.exactjson import JsonNumber, JsonObject
 from turnlog.domain.instant import Instant
 from turnlog.domain.message import Message
 from turnlog.domain.uploads import (
@@ -34,8 +35,10 @@ from .query import BRANCH_RULE
 
 ERROR_TYPE: Final = "turnlog"
 _ID: Final = re.compile(ID_PATTERN, re.ASCII)
+EVENT_ID_PATTERN: Final = f"(?:{ID_PATTERN}|{ids.SERVER_MADE_PATTERN})"
 ID_RULE: Final = "must be 1 to 128 of letters, digits, . _ : and -, and not . or .. alone"
 EVENT_ID_RULE: Final = f"{ID_RULE}; or an id that the server made, such as ~mkq1x2y3-17"
+_WHOLE_DIGITS: Final = 30
 T = TypeVar("T")
 Json = dict[str, Any]
 
@@ -64,6 +67,16 @@ def bounded_object(value: object, limit: int) -> JsonObject:
     if len(json.raw.encode("utf-8")) > limit:
         raise refusal(f"has more than {limit} bytes", limit_bytes=limit)
     return json
+
+
+def _whole(value: object) -> object:
+    """JSON Schema counts 1.0 and 1e2 as integers, because a sender's language may write them so."""
+    if isinstance(value, (float, JsonNumber)):
+        number = Decimal(value.text if isinstance(value, JsonNumber) else value)
+        # Where the exponent is large the integer would have millions of digits; no field of ours takes it.
+        if number.adjusted() < _WHOLE_DIGITS and number == number.to_integral_value():
+            return int(number)
+    return value
 
 
 def _metadata(value: object) -> JsonObject:
@@ -145,8 +158,10 @@ _OBJECT: Final = {
 }
 _BRANCH: Final = r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
 
+WHOLE: Final = BeforeValidator(_whole)
+"""Stands behind the bounds of an integer field, or pydantic leaves them out of the JSON Schema."""
 SessionId = Annotated[str, _Checked(_session_id, _string(_NOT_DOTS + ID_PATTERN, "support-4711"))]
-EventId = Annotated[str, _Checked(_event_id, _string(f"{_NOT_DOTS}~?{ID_PATTERN}", "msg-1"))]
+EventId = Annotated[str, _Checked(_event_id, _string(_NOT_DOTS + EVENT_ID_PATTERN, "msg-1"))]
 Timestamp = Annotated[Instant, _Checked(_timestamp, _TIME)]
 Branch = Annotated[str, _Checked(_branch, _string(_BRANCH, "orchestrator.researcher", maxLength=branches.MAX_LENGTH))]
 Metadata = Annotated[JsonObject, _Checked(_metadata, _OBJECT)]

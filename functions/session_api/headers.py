@@ -15,7 +15,10 @@ from .limits import IDEMPOTENCY_KEY_CHARS
 from .problems import UnsupportedMediaType
 
 _TAG: Final = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
-_TAGS: Final = re.compile(rf"\s*{_TAG}\s*(?:,\s*{_TAG}\s*)*")
+_LIST: Final = rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*"
+_TAGS: Final = re.compile(rf"[ \t]*{_LIST}[ \t]*")
+IF_MATCH_PATTERN: Final = rf"(?:\*|{_LIST})"
+"""Of a whole value. HTTP takes spaces and tabs off its ends (RFC 9110, 5.5)."""
 _EACH_TAG: Final = re.compile(_TAG)
 _KEY: Final = re.compile(rf"[\x21-\x7e]{{1,{IDEMPOTENCY_KEY_CHARS}}}")
 _JSON: Final = re.compile(r"application/(?:[a-z0-9.!#$&^_-]+\+)?json", re.ASCII)

@@ -39,6 +39,5 @@ MAX_TTL_SECONDS: Final = 100 * 31_557_600
 """100 years of 365.25 days."""
 
 ID_PATTERN: Final = r"[A-Za-z0-9._:-]{1,128}"
-EVENT_ID_PATTERN: Final = r"~?[A-Za-z0-9._:-]{1,128}"
 CURSOR_CHARS: Final = 2048
 IDEMPOTENCY_KEY_CHARS: Final = 255

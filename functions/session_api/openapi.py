@@ -18,6 +18,7 @@ from pydantic.json_schema import models_json_schema
 from turnlog import __version__
 
 from . import answers, schemas
+from .openapi_links import LINKS
 from .openapi_texts import DESCRIPTION, EXAMPLES, HEADERS, OPERATIONS, PARAMETERS, STATUSES, Operation
 from .problems import CONTENT_TYPE, KINDS
 from .routes.meta import DOCUMENT
@@ -26,7 +27,7 @@ from .routes.table import READ, ROUTES, WRITE, Route
 Json = dict[str, Any]
 REPOSITORY: Final = Path(__file__).parents[2]
 FOR_PEOPLE: Final = REPOSITORY / "docs" / "openapi.json"
-_GATEWAY_STATUSES: Final = (401, 403, 429)
+_GATEWAY_STATUSES: Final = (401, 403, 413, 429, 500, 503)
 _SPECIAL: Final[dict[int, type[BaseModel]]] = {
     409: answers.ConflictProblem,
     412: answers.PreconditionProblem,
@@ -125,7 +126,8 @@ def _operation(route: Route, texts: Operation) -> Json:
 
 
 def _responses(route: Route, texts: Operation) -> Json:
-    out = {str(status): _success(texts, status) for status in texts.successes}
+    links = LINKS.get(route.operation_id, {})
+    out = {str(status): _success(texts, status, links.get(status)) for status in texts.successes}
     for status in sorted(statuses_of(route, texts)):
         out[str(status)] = _failure(status)
     return out
@@ -133,21 +135,31 @@ def _responses(route: Route, texts: Operation) -> Json:
 
 def statuses_of(route: Route, texts: Operation) -> set[int]:
     """Every status of a problem that the route can answer with."""
-    found = {422, 400, 500, 429}  # a strict query, on every route
+    found = {422, 400}  # a strict query, on every route
+    found |= {429, 500, 503}  # the gateway's own, on every route
     if route.scope is not None:
-        found |= {401, 403, 503}
+        found |= {401, 403}
     if texts.body is not None:
         found |= {413, 415}
     return found | {KINDS[error].status.value for error in texts.errors}
 
 
-def _success(texts: Operation, status: int) -> Json:
-    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *texts.headers)}
+def _success(texts: Operation, status: int, links: Json | None) -> Json:
+    headers = {name: _header(name) for name in ("X-Request-Id", *texts.headers)}
     out: Json = {"description": texts.successes[status], "headers": headers}
     if texts.answer is not None:
         schema: Json = {"type": "object"} if texts.answer is dict else _ref(texts.answer)
         out["content"] = {"application/json": {"schema": schema}}
+    if links is not None:
+        out["links"] = links
     return out
+
+
+def _header(name: str, *, certain: bool = True) -> Json:
+    """A header of an answer. What the gateway answers has none of ours, and some come only if there is a value."""
+    if certain:
+        return {"$ref": f"#/components/headers/{name}"}
+    return {key: value for key, value in HEADERS[name].items() if key != "required"}
 
 
 def _failure(status: int) -> Json:
@@ -156,6 +168,7 @@ def _failure(status: int) -> Json:
         headers.append("Retry-After")
     if status == 412:
         headers.append("ETag")
+    certain = status not in _GATEWAY_STATUSES
     content: Json = {CONTENT_TYPE: {"schema": _ref(_SPECIAL.get(status, answers.Problem))}}
     if status in (401, 429):
         content = {}
@@ -164,7 +177,7 @@ def _failure(status: int) -> Json:
         content["application/json"] = {"schema": _ref(answers.GatewayAnswer)}
     out: Json = {"description": STATUSES[status], "content": content}
     if headers:
-        out["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in headers}
+        out["headers"] = {name: _header(name, certain=certain and name != "ETag") for name in headers}
     return out
 
 

@@ -22,11 +22,12 @@ from turnlog.domain.uploads import REF_PATTERN
 from turnlog.service import MAX_LAST_N
 
 from . import answers, schemas
+from .fields import EVENT_ID_PATTERN
+from .headers import IF_MATCH_PATTERN
 from .limits import (
     BODY_BYTES,
     CURSOR_CHARS,
     ENVELOPE_BYTES,
-    EVENT_ID_PATTERN,
     EVENTS_LIMIT,
     ID_PATTERN,
     IDEMPOTENCY_KEY_CHARS,
@@ -36,6 +37,8 @@ from .limits import (
 )
 
 Json = dict[str, Any]
+NOT_BLANK_PATTERN: Final = r"[^\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]"
+"""What ``has_text`` looks for, in the words of JSON Schema: the classes of its regular expressions differ."""
 
 DESCRIPTION: Final = """\
 Sessions are logs of events. Appending never loses, doubles, alters or re-orders an event: each gets
@@ -48,8 +51,8 @@ Errors are RFC 9457 problems. 400 is for what is not well-formed, 422 for what i
 or `path:` and a name. An unknown path is 404. On every path, a method that it does not have is 405 with
 `Allow`.
 
-The gateway answers some requests by itself: 401, 403 for a missing scope, 429. These are no problems, and
-they have no `X-Request-Id`.
+The gateway answers some requests by itself: 401, 403 for a missing scope, 429; and 413, 500 or 503 when it
+cannot hand the request on. These are no problems, and they have no `X-Request-Id`.
 """
 
 STATUSES: Final[Mapping[int, str]] = {
@@ -73,10 +76,12 @@ STATUSES: Final[Mapping[int, str]] = {
 HEADERS: Final[Json] = {
     "ETag": {
         "description": "The version: of the log on events, of the whole resource on a session. Strong.",
+        "required": True,
         "schema": {"type": "string", "examples": ['"1767225600000.4.0"', '"1767225600000.4.0.1"']},
     },
     "Location": {
         "description": "The new session, relative to the URL of the request",
+        "required": True,
         "schema": {"type": "string", "format": "uri-reference"},
     },
     "Link": {
@@ -84,7 +89,11 @@ HEADERS: Final[Json] = {
         "schema": {"type": "string"},
     },
     "Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer", "minimum": 0}},
-    "X-Request-Id": {"description": "The id under which the log has this request", "schema": {"type": "string"}},
+    "X-Request-Id": {
+        "description": "The id under which the log has this request",
+        "required": True,
+        "schema": {"type": "string"},
+    },
 }
 
 
@@ -103,6 +112,7 @@ def _path(name: str, description: str, pattern: str) -> Json:
 
 _BOOLEAN: Final[Json] = {"type": "boolean"}
 _TIME: Final[Json] = {"type": "string", "format": "date-time"}
+_TEXT: Final[Json] = {"type": "string", "minLength": 1, "pattern": NOT_BLANK_PATTERN}
 _LIST: Final[Json] = {"style": "form", "explode": False}
 _ORDER: Final[Json] = {"type": "string", "enum": ["asc", "desc"]}
 
@@ -113,7 +123,7 @@ PARAMETERS: Final[Json] = {
     "if_match": _header(
         "If-Match",
         "Go on only at one of these versions: quoted ETags, or `*`. A weak one never matches.",
-        {"type": "string"},
+        {"type": "string", "pattern": f"^{IF_MATCH_PATTERN}$"},
     ),
     "if_none_match": _header(
         "If-None-Match", "`*`: a taken id is 412 instead of 409.", {"type": "string", "const": "*"}
@@ -138,7 +148,7 @@ PARAMETERS: Final[Json] = {
     "cursor": _query(
         "cursor",
         "`next_cursor` of the page before, with an unchanged query",
-        {"type": "string", "minLength": 1, "maxLength": CURSOR_CHARS},
+        {"type": "string", "minLength": 1, "maxLength": CURSOR_CHARS, "pattern": "^[A-Za-z0-9_-]+$"},
     ),
     "order_events": _query("order", "Oldest or newest first", {**_ORDER, "default": "asc"}),
     "order_sessions": _query("order", "Oldest or newest first", {**_ORDER, "default": "desc"}),
@@ -166,12 +176,12 @@ PARAMETERS: Final[Json] = {
         "keyword",
         "What the message's text has to hold, in any case. Its text blocks count, nothing else: no tool calls and "
         "results, no thinking, no media and no provider blocks.",
-        {"type": "string", "minLength": 1},
+        _TEXT,
     ),
     "keywords": _query(
         "keywords",
         "Words, separated by commas, to be found like keyword",
-        {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}},
+        {"type": "array", "minItems": 1, "items": _TEXT},
         **_LIST,
     ),
     "match": _query("match", "Whether any or all of keywords", {"enum": ["any", "all"], "default": "any"}),

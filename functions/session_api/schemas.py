@@ -1,5 +1,6 @@
 """The request bodies (DESIGN 5, "Wire shapes"). Unknown keys are refused except inside
-``message`` and ``metadata``, and nothing is coerced: ``true`` is no integer, ``"1"`` neither."""
+``message`` and ``metadata``, and nothing is coerced: ``true`` is no integer, ``"1"`` neither.
+A whole number may be written as ``1.0``."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from turnlog.domain.exactjson import EMPTY, JsonObject
 from turnlog.domain.uploads import MAX_BYTES, UploadRequest
 
 from .fields import (
+    WHOLE,
     Branch,
     EventId,
-    Json,
     MediaType,
     Metadata,
     SessionId,
@@ -26,9 +27,9 @@ from .fields import (
 )
 from .limits import BATCH, MAX_TTL_SECONDS, MIN_TTL_SECONDS, POLICY_BYTES
 
-Ttl = Annotated[int, Field(ge=MIN_TTL_SECONDS, le=MAX_TTL_SECONDS)]
+Ttl = Annotated[int, Field(ge=MIN_TTL_SECONDS, le=MAX_TTL_SECONDS), WHOLE]
 TTL_NOTE = "Seconds from now until the session expires, from 60 seconds to 100 years; "
-Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
+Count = Annotated[int, Field(ge=1, le=1_000_000_000), WHOLE]
 
 
 class Body(BaseModel):
@@ -91,7 +92,7 @@ class RecursiveSummarization(Body):
 
     type: Literal["recursive_summarization"]
     max_events_to_keep: Count
-    overlap_size: Annotated[int, Field(ge=0, le=1_000_000_000)]
+    overlap_size: Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE]
     model: Annotated[str, Field(min_length=1, max_length=256)]
 
     @model_validator(mode="after")
@@ -110,7 +111,7 @@ def _of_bounded_size(value: object) -> object:
 
 
 class CompactionPolicy(Body):
-    """When to compact, and how; at most 4096 bytes. Stored with the session as it was sent."""
+    """When to compact, and how; at most 4096 bytes. Stored with the session."""
 
     trigger: Trigger
     strategy: Strategy
@@ -146,10 +147,9 @@ class PatchSessionBody(Body):
         return self
 
 
-def stored_policy(body: Json) -> JsonObject | None:
-    """The policy of a validated body as it is stored: the text that was sent."""
-    policy = body.get("compaction")
-    return None if policy is None else JsonObject.of(policy)
+def stored_policy(body: CreateSessionBody | PatchSessionBody) -> JsonObject | None:
+    """The policy of a body as it is stored: whole numbers written as such."""
+    return None if body.compaction is None else JsonObject.of(body.compaction.model_dump())
 
 
 # --------------------------------------------------------------------------- events
@@ -186,7 +186,7 @@ class CreateUploadBody(Body):
     """What is to be uploaded; length and hash are part of the URL's signature."""
 
     media_type: MediaType
-    bytes: Annotated[int, Field(ge=1, le=MAX_BYTES)]
+    bytes: Annotated[int, Field(ge=1, le=MAX_BYTES), WHOLE]
     sha256: Annotated[Sha256, Field(description="The SHA-256 of the content, in lower-case hex")]
 
     def request(self) -> UploadRequest:

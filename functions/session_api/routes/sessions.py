@@ -30,7 +30,7 @@ def create(call: Call) -> Answer:
         id=body.id,
         ttl_seconds=body.ttl_seconds,
         metadata=body.metadata,
-        compaction=stored_policy(call.json),
+        compaction=stored_policy(body),
         allow_system_messages=body.allow_system_messages,
     )
     try:
@@ -80,7 +80,7 @@ def patch(call: Call) -> Answer:
         set_expires_at="ttl_seconds" in given,
         expires_at=None if body.ttl_seconds is None else call.now().plus_seconds(body.ttl_seconds),
         set_compaction="compaction" in given,
-        compaction=stored_policy(call.json),
+        compaction=stored_policy(body),
         set_allow_system_messages="allow_system_messages" in given,
         allow_system_messages=body.allow_system_messages,
     )

@@ -1,6 +1,8 @@
 """The OpenAPI document: committed as generated, valid, and the same routes as everywhere else."""
 
 import json
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,10 +12,16 @@ from pydantic import BaseModel
 
 from infra.routes import ROUTES as GATEWAY_ROUTES
 from session_api import openapi, openapi_texts
+from session_api.fields import is_event_id, is_id
+from session_api.headers import if_match
+from session_api.openapi_links import LINKS
 from session_api.routes.meta import DOCUMENT as SERVED
 from session_api.routes.table import ROUTES
 from session_api.schemas import AppendBody, CreateSessionBody, PatchSessionBody
 from tests.support.session_api import DOCUMENT, REPOSITORY, Api
+from turnlog.domain.errors import InvalidRequest
+from turnlog.domain.event import has_text
+from turnlog.domain.message import Message
 
 OPERATIONS = [
     (template, method, operation)
@@ -107,15 +115,133 @@ def test_every_object_of_a_request_says_that_unknown_keys_are_refused() -> None:
     open_ones = {name for name, schema in schemas.items() if schema.get("additionalProperties") is not False}
 
     assert {
+        "AssistantMessage",
         "GatewayAnswer",
         "Message",
         "MediaBlock",
+        "PlainMessage",
         "ProviderBlock",
         "TextBlock",
         "ThinkingBlock",
         "ToolCallBlock",
+        "ToolMessage",
         "ToolResultBlock",
     } == open_ones
+
+
+@pytest.mark.parametrize("operation_id", sorted(LINKS))
+def test_a_link_leads_from_a_documented_answer_to_a_parameter_there_is(operation_id: str) -> None:
+    """And takes a value that stands in the answer or the request."""
+    [source] = [operation for _, _, operation in OPERATIONS if operation["operationId"] == operation_id]
+    assert LINKS[operation_id]
+    for status, links in LINKS[operation_id].items():
+        answer = source["responses"][str(status)]
+        assert links == answer["links"]
+        for link in links.values():
+            [target] = [operation for _, _, operation in OPERATIONS if operation["operationId"] == link["operationId"]]
+            assert set(link["parameters"]) <= _located(target), link
+            for expression in link["parameters"].values():
+                where, _, name = expression.removeprefix("$").partition("#/")
+                if where == "response.body":
+                    schema = answer["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+                    assert name.partition("/")[0] in DOCUMENT["components"]["schemas"][schema]["required"]
+                elif where.startswith("response.header."):
+                    assert where.removeprefix("response.header.") in answer["headers"]
+                else:
+                    assert where.removeprefix("request.") in _located(source)
+
+
+def _located(operation: dict[str, Any]) -> set[str]:
+    found = [
+        DOCUMENT["components"]["parameters"][p["$ref"].rpartition("/")[2]] for p in operation.get("parameters", ())
+    ]
+    return {f"{parameter['in']}.{parameter['name']}" for parameter in found}
+
+
+def test_the_pattern_of_words_is_what_has_text_looks_for() -> None:
+    """Character by character: whatever a regular expression or Python calls white space."""
+    pattern = re.compile(openapi_texts.NOT_BLANK_PATTERN)
+
+    assert [] == [c for c in map(chr, range(0x10000)) if has_text(c) != bool(pattern.search(c))]
+
+
+def _is_if_match(text: str) -> bool:
+    """Whether the API takes the header's value."""
+    try:
+        if_match({"if-match": text})
+    except InvalidRequest:
+        return False
+    return True
+
+
+PATTERNS: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "eid": (openapi_texts.PARAMETERS["eid"]["schema"]["pattern"], is_event_id),
+    "sid": (openapi_texts.PARAMETERS["sid"]["schema"]["pattern"], is_id),
+    "if_match": (openapi_texts.PARAMETERS["if_match"]["schema"]["pattern"], _is_if_match),
+}
+SAMPLES = (
+    *(
+        "a",
+        ".",
+        "..",
+        "...",
+        "a/b",
+        "~",
+        "~0",
+        "~0-0",
+        "~0-1",
+        "~00-1",
+        "~z-12",
+        "~1-p2-0",
+        "~1-p-0",
+        "~1-p2-00",
+        "~a.b",
+    ),
+    *("*", "**", '"a"', "a", 'W/"a"', 'w/"a"', '"a","b"', '"a" , W/"b"', '"a" "b"', '"a",', '"\u00e9"', '"a b"', ""),
+)
+
+
+@pytest.mark.parametrize("name", sorted(PATTERNS))
+def test_a_documented_pattern_is_the_rule_that_is_kept(name: str) -> None:
+    """Or a client would be refused what the document lets it send."""
+    pattern, rule = PATTERNS[name]
+
+    assert {s: rule(s) for s in SAMPLES} == {s: re.search(pattern, s) is not None for s in SAMPLES}
+    assert {True, False} == {rule(s) for s in SAMPLES}
+
+
+@pytest.mark.parametrize("role", ["user", "system", "assistant", "tool"])
+@pytest.mark.parametrize("kind", [None, "text", "media", "tool_call", "tool_result", "thinking", "provider"])
+def test_the_document_knows_which_blocks_a_role_may_have(role: str, kind: str | None) -> None:
+    """As the domain does: what one takes, the other takes."""
+    blocks: dict[str, dict[str, Any]] = {
+        "text": {"text": "t"},
+        "media": {"media_type": "image/png", "url": "https://example.com/a.png", "data": None},
+        "tool_call": {"id": "c", "name": "n", "arguments": "{}"},
+        "tool_result": {"call_id": "c", "content": [{"type": "text", "text": "t"}]},
+        "thinking": {"text": None},
+        "provider": {"provider": "p", "data": None},
+    }
+    message = {"role": role, "content": "text" if kind is None else [{"type": kind, **blocks[kind]}]}
+    schema = {"$ref": "#/components/schemas/Message", "components": DOCUMENT["components"]}
+    try:
+        Message.of(message)
+        taken = True
+    except InvalidRequest:
+        taken = False
+
+    assert taken == Draft202012Validator(schema).is_valid(message)
+
+
+def test_a_header_is_required_where_no_answer_comes_without_it() -> None:
+    """The gateway's own answers have none of ours."""
+    for template, method, operation in OPERATIONS:
+        for status, answer in operation["responses"].items():
+            own = "application/json" not in answer.get("content", {}) or status < "300"
+            for name, header in answer.get("headers", {}).items():
+                certain = own and name != "Link" and not (name == "ETag" and status == "412")
+                required = openapi_texts.HEADERS[name].get("required", False) if "$ref" in header else False
+                assert certain == required, f"{method} {template} {status} {name}"
 
 
 def test_the_command_prints_the_document(capsys: pytest.CaptureFixture[str]) -> None:

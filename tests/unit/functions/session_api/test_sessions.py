@@ -193,3 +193,20 @@ def test_an_expired_session_is_gone_at_its_instant(api: Api) -> None:
 
     assert 404 == api.call("GET", "/v1/sessions/s").status == api.append("x").status
     assert 201 == api.create().status
+
+
+@pytest.mark.parametrize("whole", ["20.0", "2e1", "200E-1", "20.000000000000000000000"])
+def test_a_whole_number_may_be_written_with_a_fraction_or_an_exponent(api: Api, whole: str) -> None:
+    """It is an integer to JSON Schema, and is stored as one."""
+    policy = (
+        f'{{"trigger":{{"type":"turn_count","max_turns":{whole}}},'
+        f'"strategy":{{"type":"sliding_window","max_events":{whole}}}}}'
+    )
+
+    reply = api.call("POST", "/v1/sessions", raw=f'{{"ttl_seconds":6E1,"compaction":{policy}}}')
+
+    assert (201, 20, 20) == (
+        reply.status,
+        reply.json["compaction"]["trigger"]["max_turns"],
+        reply.json["compaction"]["strategy"]["max_events"],
+    )

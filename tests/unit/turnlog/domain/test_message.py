@@ -84,7 +84,7 @@ def test_a_valid_message_is_taken_and_keeps_its_json(value: dict[str, Any]) -> N
         (_message("tool", {**RESULT, "status": None}), "/content/0/status"),
         (_message("tool", {"type": "tool_result", "call_id": "c"}), "/content/0/content"),
         (_message("tool", {**RESULT, "content": {"a": 1}}), "/content/0/content"),
-        (_message("tool", {**RESULT, "content": ["ok"]}), "/content/0/content/0/type"),
+        (_message("tool", {**RESULT, "content": ["ok"]}), "/content/0/content/0"),
         (_message("tool", {**RESULT, "content": [TEXT, RESULT]}), "/content/0/content/1/type"),
         (_message("tool", {**RESULT, "content": [{"type": ["text"]}]}), "/content/0/content/0/type"),
         (_message("tool", {**RESULT, "content": [{"type": "text"}]}), "/content/0/content/0/text"),

@@ -14,6 +14,7 @@ from typing import Final
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LOGGED: Final = re.compile(r"~(0|[1-9a-z][0-9a-z]{0,12})-([1-9][0-9]{0,11})", re.ASCII)
 _INSERTED: Final = re.compile(r"~(0|[1-9a-z][0-9a-z]{0,12})-p([0-9a-z.]{1,64})-(0|[1-9][0-9]{0,5})", re.ASCII)
+SERVER_MADE_PATTERN: Final = f"(?:{_LOGGED.pattern}|{_INSERTED.pattern})"
 
 
 @lru_cache(maxsize=1024)

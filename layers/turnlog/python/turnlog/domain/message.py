@@ -282,7 +282,9 @@ def _check_tool_result(block: Mapping[str, JsonValue], at: str) -> None:
         raise InvalidRequest.at(f"{at}/content", "must be text or a list of blocks")
     for i, inner in enumerate(content):
         here = f"{at}/content/{i}"
-        if not isinstance(inner, Mapping) or inner.get("type") not in ("text", "media", "provider"):
+        if not isinstance(inner, Mapping):
+            raise InvalidRequest.at(here, "a block is an object with a type")
+        if inner.get("type") not in ("text", "media", "provider"):
             raise InvalidRequest.at(f"{here}/type", "a result holds text, media and provider blocks")
         _CHECKS[inner["type"]](inner, here)
 
