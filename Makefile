@@ -43,12 +43,14 @@ lint: ## check style, types, import contracts, lock files, the OpenAPI document 
 	@$(EXEC) mypy
 	@$(EXEC) lint-imports --no-cache
 	@$(EXEC) python .ci/locks.py check
+	@$(EXEC) python .ci/unasync.py check
 	@$(EXEC) python -m session_api.openapi | cmp - docs/openapi.json || { echo "run make openapi"; exit 1; }
 	@$(EXEC) python .ci/reference.py check
 
-format: ## lay the code out and apply safe fixes
+format: ## lay the code out, apply safe fixes, and write the synchronous client from the asynchronous one
 	@$(EXEC) ruff check --fix-only .
 	@$(EXEC) ruff format .
+	@$(EXEC) python .ci/unasync.py write
 
 bench: ## measure requests, units and bytes against the targets
 	@$(EXEC_STACK) python -m tests.benchmarks

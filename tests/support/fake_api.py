@@ -33,8 +33,10 @@ from turnlog.domain.instant import Instant
 from turnlog.domain.message import Message
 from turnlog.domain.ports import IdempotencyKey
 from turnlog.domain.session import Session, SessionChanges, StoredSession
+from turnlog.domain.uploads import UploadRef, UploadRequest
 from turnlog.service import CreateSession, EventCursor, PageLimits, SessionService
 from turnlog.stores.memory import InMemorySessionRepository
+from turnlog.stores.memory_uploads import InMemoryUploadStore, MemoryBucket
 from turnlog.testing.clock import ManualClock
 
 URL = "https://api.example.test/prefix"
@@ -97,7 +99,12 @@ class FakeApi:
 
     def __post_init__(self) -> None:
         self.clock = ManualClock(tick_ms=1)
-        self.service = SessionService(InMemorySessionRepository(), clock=self.clock)
+        self.bucket = MemoryBucket(self.clock.now)
+        self.service = SessionService(
+            InMemorySessionRepository(), clock=self.clock, uploads=InMemoryUploadStore("t", bucket=self.bucket)
+        )
+        self.link_above = 1_000_000
+        """Messages with more bytes come as links."""
         self._cursors: list[EventCursor] = []
 
     def fail(self, *faults: Fault) -> None:
@@ -115,6 +122,8 @@ class FakeApi:
         return list(self.service.events(self.user, session_id, limits=PageLimits(events=100_000)).events)
 
     def _serve(self, request: httpx.Request) -> httpx.Response:
+        if request.url.host == "uploads.example.com":
+            return self._storage(request)
         if request.headers.get("authorization") != f"Bearer {TOKEN}":
             return httpx.Response(401, json={"message": "Unauthorized"}, headers={"apigw-requestid": "gw-1"})
         try:
@@ -122,7 +131,38 @@ class FakeApi:
         except TurnlogError as error:
             return _problem(error)
 
+    def _storage(self, request: httpx.Request) -> httpx.Response:
+        """The bucket behind presigned URLs; a token has no business there."""
+        assert "authorization" not in request.headers
+        served = self.bucket.serve(request.method, str(request.url), dict(request.headers), request.content)
+        return httpx.Response(served.status, headers=dict(served.headers), content=served.content)
+
+    def _uploads(self, request: httpx.Request, session_id: str, ref: str | None) -> httpx.Response:
+        if ref is None:
+            body = loads(request.content)
+            wanted = UploadRequest(body["media_type"], body["bytes"], body["sha256"])
+            grant = self.service.create_upload(self.user, session_id, wanted)
+            answer: dict[str, Any] = {"ref": str(grant.ref), "url": grant.url, "headers": dict(grant.headers)}
+            return _json(201, answer | {"expires_at": str(grant.expires_at)})
+        parsed = UploadRef.parse(ref)
+        if parsed is None:
+            raise InvalidRequest.at("path:ref", "is no ref")
+        found = self.service.upload(self.user, session_id, parsed)
+        answer = {"ref": ref, "media_type": found.media_type, "bytes": found.size, "sha256": found.ref.sha256}
+        return _json(200, answer | {"url": found.url, "expires_at": str(found.expires_at)})
+
+    def _shown(self, session: StoredSession, event: SessionEvent) -> dict[str, Any]:
+        shown = _event(event)
+        if len(event.message.raw.encode()) > self.link_above:
+            link = self.service.event_link(session, event)
+            del shown["message"]
+            shown["link"] = {"url": link.url, "bytes": link.size, "sha256": link.sha256}
+        return shown
+
     def _route(self, request: httpx.Request) -> httpx.Response:
+        uploads = re.fullmatch(r"(?:/prefix)?/v1/sessions/([^/]+)/uploads(?:/([^/]+))?", request.url.path)
+        if uploads is not None:
+            return self._uploads(request, *uploads.groups())
         path = re.fullmatch(r"(?:/prefix)?/v1/sessions(?:/([^/]+)(/events(?:/([^/]+))?)?)?", request.url.path)
         if path is None:
             return httpx.Response(404, json={"message": "Not Found"})
@@ -133,7 +173,7 @@ class FakeApi:
         if events is None:
             return self._session(request, session_id, body)
         if event_id is not None:
-            return _json(200, _event(self.service.event(self.user, session_id, event_id)[1]))
+            return _json(200, self._shown(*self.service.event(self.user, session_id, event_id)))
         if request.method == "POST":
             return self._append(request, session_id, body)
         return self._events(request, session_id)
@@ -227,7 +267,14 @@ class FakeApi:
         if page.cursor is not None:
             self._cursors.append(page.cursor)
             cursor = str(len(self._cursors) - 1)
-        return _json(200, {"data": [_event(e) for e in page.events], "next_cursor": cursor, "has_more": bool(cursor)})
+        return _json(
+            200,
+            {
+                "data": [self._shown(page.session, e) for e in page.events],
+                "next_cursor": cursor,
+                "has_more": bool(cursor),
+            },
+        )
 
 
 def _draft(event: dict[str, Any], pointer: str) -> EventDraft:

@@ -26,6 +26,9 @@ def test_the_snippets_of_the_guide_run(
     monkeypatch.chdir(tmp_path)
     server = httpx.MockTransport(api)
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: server.handle_request(request))
+    monkeypatch.setattr(
+        httpx.AsyncHTTPTransport, "handle_async_request", lambda _, request: server.handle_async_request(request)
+    )
     names: dict[str, object] = {"my_tokens": SimpleNamespace(current=lambda: TOKEN)}
 
     for snippet in SNIPPETS:
@@ -35,7 +38,7 @@ def test_the_snippets_of_the_guide_run(
     assert "1 user What is a turn?\n2 assistant A question and its answer.\n" in printed
     assert "0 None Refund\n" in printed
     assert "/events/0/message/role must be one of" in printed
-    assert 256 == len(api.log("support-42"))
+    assert 257 == len(api.log("support-42"))
     client = names["client"]
     assert isinstance(client, Client)
     client.close()

@@ -180,7 +180,9 @@ def test_what_the_domain_errors_carry_is_filled_in(client: Client, api: FakeApi)
 def test_no_attribute_of_a_domain_error_is_forgotten(kind: type[domain.TurnlogError]) -> None:
     """What its constructor sets, the client sets."""
     names = set(kind.__init__.__code__.co_names) - set(domain.TurnlogError.__init__.__code__.co_names)
-    stored = {name for name in names if name in {"session_id", "event_id", "id", "version", "number", "limit_bytes"}}
+    stored = {
+        name for name in names if name in {"session_id", "event_id", "ref", "id", "version", "number", "limit_bytes"}
+    }
     stored |= names & {"retry_after"}
 
     assert stored == set(_ATTRIBUTES.get(kind.__name__, ()))
@@ -276,12 +278,12 @@ def test_a_redirect_is_not_followed(client: Client, api: FakeApi) -> None:
     assert 1 == len(api.requests)
 
 
-def test_an_event_that_comes_as_a_link_is_not_taken_for_an_empty_one(client: Client, api: FakeApi) -> None:
-    """A later server may do so for huge ones."""
-    event = {"id": "e", "seq": 1, "link": {"url": "https://x", "bytes": 1, "sha256": ""}}
+def test_an_event_without_message_and_link_is_not_taken_for_an_empty_one(client: Client, api: FakeApi) -> None:
+    """The API promises one of them."""
+    event = {"id": "e", "seq": 1, "timestamp": "2026-01-01T00:00:00Z", "archived": False}
     api.fail(answered(200, {"data": [event], "next_cursor": None}))
 
-    with pytest.raises(UnexpectedResponse, match="newer client"):
+    with pytest.raises(UnexpectedResponse, match="message"):
         list(client.session("s1").events())
 
 

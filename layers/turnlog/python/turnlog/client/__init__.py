@@ -1,4 +1,5 @@
-"""The HTTP SDK. Needs ``pip install "turnlog[client]"``: httpx and nothing else.
+"""The HTTP SDK. Needs ``pip install "turnlog[client]"``: httpx and nothing else. ``AsyncClient`` is the
+same under ``async`` and ``await``.
 
 from turnlog.client import Client, assistant, user
 
@@ -9,16 +10,25 @@ with Client.from_local() as client:
         print(event.seq, event.message.role, event.message.text)
 """
 
+try:
+    import httpx as _httpx  # noqa: F401
+except ImportError as _missing:
+    _missing.add_note('The client needs httpx: pip install "turnlog[client]"')
+    raise
+
 from ..domain.event import EventDraft, SessionEvent
 from ..domain.exactjson import JsonNumber, JsonObject
 from ..domain.instant import Instant
 from ..domain.message import Message, ToolCall, ToolResult
 from ..domain.ports import Appended
-from ._client import Client
+from ._async.client import AsyncClient
+from ._async.pager import AsyncPager
+from ._async.session import AsyncSession
 from ._messages import assistant, draft, system, tool_call, tool_result, user
-from ._models import UNSET, AppendResult, Page, SessionInfo, SessionSummary
-from ._pager import Pager
-from ._session import Session
+from ._models import UNSET, AppendResult, Page, SessionInfo, SessionSummary, Upload
+from ._sync.client import Client
+from ._sync.pager import Pager
+from ._sync.session import Session
 from .errors import (
     ApiError,
     ClientError,
@@ -42,9 +52,11 @@ from .errors import (
     StoreUnavailable,
     TimedOut,
     TooFragmented,
+    TransferFailed,
     TurnlogError,
     Unauthorized,
     UnexpectedResponse,
+    UploadNotFound,
 )
 
 __all__ = [
@@ -52,6 +64,9 @@ __all__ = [
     "ApiError",
     "AppendResult",
     "Appended",
+    "AsyncClient",
+    "AsyncPager",
+    "AsyncSession",
     "Client",
     "ClientError",
     "Conflict",
@@ -87,9 +102,12 @@ __all__ = [
     "TooFragmented",
     "ToolCall",
     "ToolResult",
+    "TransferFailed",
     "TurnlogError",
     "Unauthorized",
     "UnexpectedResponse",
+    "Upload",
+    "UploadNotFound",
     "assistant",
     "draft",
     "system",

@@ -15,7 +15,17 @@ from ..domain.instant import Instant
 from ..domain.message import Message
 from ..domain.ports import Appended
 from ..domain.session import ETag
-from ._models import AppendResult, Page, SessionInfo, SessionSummary
+from ._models import (
+    AppendResult,
+    EventLink,
+    FoundUpload,
+    LinkedEvent,
+    Page,
+    SessionInfo,
+    SessionSummary,
+    Upload,
+    UploadGrant,
+)
 from .errors import ApiError, Problem, UnexpectedResponse, answered_class
 
 T = TypeVar("T")
@@ -44,6 +54,7 @@ class Subject:
 
     session_id: str | None = None
     event_id: str | None = None
+    ref: str | None = None
     idempotency_key: str | None = None
     first_event: int = 0
 
@@ -146,21 +157,45 @@ def append_result(body: dict[str, Any], answer: Answer) -> AppendResult:
     )
 
 
-def _event(value: Mapping[str, Any], session_id: str) -> SessionEvent:
-    if value.get("link") is not None:
-        raise _NotOurs("an event comes as a link, which needs a newer client")
+def _event(value: Mapping[str, Any], session_id: str) -> SessionEvent | LinkedEvent:
     position = _optional(value, "position", dict)
-    return SessionEvent(
-        id=_get(value, "id", str),
-        session_id=session_id,
-        message=Message(JsonObject.of(_get(value, "message", dict))),
-        timestamp=_instant(value, "timestamp"),
-        branch=_optional(value, "branch", str),
-        metadata=_object(value, "metadata"),
-        archived=_get(value, "archived", bool),
-        seq=_optional(value, "seq", int),
-        position=None if position is None else _position(position),
+    fields: dict[str, Any] = {
+        "id": _get(value, "id", str),
+        "session_id": session_id,
+        "timestamp": _instant(value, "timestamp"),
+        "branch": _optional(value, "branch", str),
+        "metadata": _object(value, "metadata"),
+        "archived": _get(value, "archived", bool),
+        "seq": _optional(value, "seq", int),
+        "position": None if position is None else _position(position),
+    }
+    link = _optional(value, "link", dict)
+    if link is not None:
+        return LinkedEvent(link=_link(link), **fields)
+    return SessionEvent(message=Message(JsonObject.of(_get(value, "message", dict))), **fields)
+
+
+def _link(value: Mapping[str, Any]) -> EventLink:
+    return EventLink(_get(value, "url", str), _get(value, "bytes", int), _get(value, "sha256", str))
+
+
+def upload_grant(body: dict[str, Any], _: Answer) -> UploadGrant:
+    """Leave to upload."""
+    headers = _get(body, "headers", dict)
+    if not all(isinstance(value, str) for value in headers.values()):
+        raise _NotOurs("'headers' holds something else than text")
+    return UploadGrant(_get(body, "ref", str), _get(body, "url", str), headers)
+
+
+def found_upload(body: dict[str, Any], _: Answer) -> FoundUpload:
+    """What has been uploaded."""
+    upload = Upload(
+        ref=_get(body, "ref", str),
+        media_type=_get(body, "media_type", str),
+        bytes=_get(body, "bytes", int),
+        sha256=_get(body, "sha256", str),
     )
+    return FoundUpload(upload, _get(body, "url", str))
 
 
 def _position(value: Mapping[str, Any]) -> Position:
@@ -172,7 +207,7 @@ def _position(value: Mapping[str, Any]) -> Position:
     )
 
 
-def event_of(session_id: str) -> Callable[[dict[str, Any], Answer], SessionEvent]:
+def event_of(session_id: str) -> Callable[[dict[str, Any], Answer], SessionEvent | LinkedEvent]:
     """The reader of one event."""
     return lambda body, _: _event(body, session_id)
 
@@ -185,7 +220,9 @@ def _page(body: Mapping[str, Any], cursor: str | None, item: Callable[[Mapping[s
     return Page(items, following)
 
 
-def event_page_of(session_id: str, cursor: str | None) -> Callable[[dict[str, Any], Answer], Page[SessionEvent]]:
+def event_page_of(
+    session_id: str, cursor: str | None
+) -> Callable[[dict[str, Any], Answer], Page[SessionEvent | LinkedEvent]]:
     """The reader of the page of events at ``cursor``."""
     return lambda body, _: _page(body, cursor, lambda value: _event(value, session_id))
 
@@ -219,6 +256,7 @@ def refusal(answer: Answer, subject: Subject) -> ApiError | UnexpectedResponse:
 _ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "SessionNotFound": ("session_id",),
     "EventNotFound": ("session_id", "event_id"),
+    "UploadNotFound": ("session_id", "ref"),
     "SessionExists": ("id",),
     "EventIdReused": ("id",),
     "PreconditionFailed": ("version", "number"),
@@ -236,6 +274,7 @@ def _attributes(problem: Problem, subject: Subject) -> dict[str, object]:
     return {
         "session_id": subject.session_id,
         "event_id": subject.event_id,
+        "ref": subject.ref,
         "id": body.get("id", subject.session_id),
         "version": tag if isinstance(tag, str) else None,
         "number": parsed_tag.version.number if parsed_tag else tag if isinstance(tag, int) else None,

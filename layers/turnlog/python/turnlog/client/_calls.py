@@ -15,10 +15,21 @@ from ..domain.exactjson import JsonValue, dumps
 from ..domain.filter import MatchMode
 from ..domain.message import Role
 from ..domain.ports import ListOrder, Order
+from ..domain.uploads import REF_PATTERN
 from . import _answers as answers
 from ._answers import Answer, Subject
 from ._messages import EventLike, InstantLike, draft_of, instant_of, object_of, text_of, value_of
-from ._models import UNSET, AppendResult, Page, SessionInfo, SessionSummary, Unset
+from ._models import (
+    UNSET,
+    AppendResult,
+    FoundUpload,
+    LinkedEvent,
+    Page,
+    SessionInfo,
+    SessionSummary,
+    Unset,
+    UploadGrant,
+)
 from .errors import as_client_errors
 
 T = TypeVar("T")
@@ -34,6 +45,7 @@ MAX_ESCAPED_BYTES: Final = 5_000_000
 
 _SESSION_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
 _EVENT_ID: Final = re.compile(r"~?[A-Za-z0-9._:-]{1,128}", re.ASCII)
+_REF: Final = re.compile(REF_PATTERN, re.ASCII)
 _HEADER_VALUE: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
 _REQUEST_KEYS: Final = uuid.UUID("b0a4f6f6-0c1d-4c53-9b52-6f9f3f1a5d0e")
 """The namespace in which a request key becomes event ids; never change it."""
@@ -259,7 +271,9 @@ class EventQuery:
         )
 
 
-def list_events(session_id: str, query: tuple[tuple[str, str], ...], cursor: str | None) -> Call[Page[SessionEvent]]:
+def list_events(
+    session_id: str, query: tuple[tuple[str, str], ...], cursor: str | None
+) -> Call[Page[SessionEvent | LinkedEvent]]:
     """GET /v1/sessions/{sid}/events"""
     reader = answers.event_page_of(session_id, cursor)
     return Call(
@@ -271,7 +285,7 @@ def list_events(session_id: str, query: tuple[tuple[str, str], ...], cursor: str
     )
 
 
-def get_event(session_id: str, event_id: str) -> Call[SessionEvent]:
+def get_event(session_id: str, event_id: str) -> Call[SessionEvent | LinkedEvent]:
     """GET /v1/sessions/{sid}/events/{eid}"""
     reader = answers.event_of(session_id)
     return Call(
@@ -279,6 +293,35 @@ def get_event(session_id: str, event_id: str) -> Call[SessionEvent]:
         f"{_session_path(session_id)}/events/{_part(_EVENT_ID, event_id, 'eid')}",
         lambda answer: answers.parsed(answer, reader),
         Subject(session_id, event_id),
+    )
+
+
+# --------------------------------------------------------------------------- uploads
+
+
+def create_upload(session_id: str, *, media_type: str, size: int, sha256: str) -> Call[UploadGrant]:
+    """POST /v1/sessions/{sid}/uploads"""
+    fields = {
+        "media_type": text_of(media_type, "/media_type"),
+        "bytes": str(size),
+        "sha256": text_of(sha256, "/sha256"),
+    }
+    return Call(
+        "POST",
+        _session_path(session_id) + "/uploads",
+        lambda answer: answers.parsed(answer, answers.upload_grant),
+        Subject(session_id),
+        body=_written(fields),
+    )
+
+
+def get_upload(session_id: str, ref: str) -> Call[FoundUpload]:
+    """GET /v1/sessions/{sid}/uploads/{ref}"""
+    return Call(
+        "GET",
+        f"{_session_path(session_id)}/uploads/{_part(_REF, ref, 'ref')}",
+        lambda answer: answers.parsed(answer, answers.found_upload),
+        Subject(session_id, ref=ref),
     )
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -16,6 +21,12 @@ _HEADERS: Final = {
     "Accept": "application/json, application/problem+json",
     "User-Agent": f"turnlog-python/{__version__}",
 }
+
+DEFAULT_TIMEOUT: Final = httpx.Timeout(30.0, connect=5.0)
+"""Longer than the API takes at most (its gateway gives up after 30 s), so that a slow answer is
+not mistaken for a lost one."""
+
+LIMITS: Final = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0)
 
 
 def checked_url(url: str) -> str:
@@ -45,6 +56,49 @@ def checked_token(token: str) -> str:
     if not is_header_value(token):
         raise ValueError("the token is empty, or has blanks around it or characters that no token has")
     return token
+
+
+@dataclass(frozen=True)
+class Local:
+    """What ``make run`` tells of itself."""
+
+    url: str
+    token: str
+
+
+def local_of(path: str | PathLike[str] | None) -> Local:
+    """The file that ``make run`` writes; see ``Client.from_local``.
+
+    Raises:
+        FileNotFoundError: no such file: ``make run`` is not running, or runs elsewhere.
+        ValueError: the file does not hold ``url`` and ``token``.
+    """
+    path = Path(os.environ.get("TURNLOG_HOME") or ".turnlog", "local.json") if path is None else path
+    try:
+        local = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as missing:
+        missing.add_note("`make run` writes this file and removes it when it ends. Is it running?")
+        raise
+    except json.JSONDecodeError:
+        local = None
+    if not isinstance(local, dict) or not all(isinstance(local.get(key), str) for key in ("url", "token")):
+        raise ValueError(f"{path} does not hold url and token; start `make run` again")
+    return Local(local["url"], local["token"])
+
+
+def iam_of(url: str, tenant: str, user: str, region: str | None) -> httpx.Auth:
+    """What signs requests to the IAM routes; imports botocore, which no other part of the client needs.
+
+    Raises:
+        ImportError: it is not installed.
+        ValueError: there are no credentials, or no region.
+    """
+    try:
+        from .iam import IamAuth  # noqa: PLC0415  (see above)
+    except ImportError as missing:
+        missing.add_note('Requests are signed by botocore: pip install "turnlog[client,aws]"')
+        raise
+    return IamAuth(tenant, user, region=region or IamAuth.region_of(url))
 
 
 def request_of(base: str, call: Call[Any], token: str | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ..domain.event import EventDraft
 from ..domain.exactjson import EMPTY, JsonObject, JsonValue, dumps, escape_pointer
 from ..domain.instant import Instant
 from ..domain.message import Message, ToolCall, ToolResult
+from ._models import Upload
 from .errors import as_client_errors
 
 MessageLike: TypeAlias = Message | Mapping[str, Any]
@@ -24,9 +25,12 @@ InstantLike: TypeAlias = Instant | datetime | str
 
 
 @as_client_errors()
-def user(text: str) -> Message:
-    """A user message."""
-    return Message.user(text)
+def user(text: str, *uploads: Upload) -> Message:
+    """A user message: text, and what has been uploaded to go with it."""
+    if not uploads:
+        return Message.user(text)
+    blocks: list[JsonValue] = [{"type": "text", "text": text}, *(upload.block() for upload in uploads)]
+    return Message.of({"role": "user", "content": blocks})
 
 
 @as_client_errors()

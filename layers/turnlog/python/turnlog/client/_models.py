@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
+from ..domain.event import Position, SessionEvent
 from ..domain.exactjson import EMPTY, JsonObject
 from ..domain.instant import Instant
+from ..domain.message import Message
 from ..domain.ports import Appended
 
 T = TypeVar("T")
@@ -99,3 +101,74 @@ class Page(Generic[T]):
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A content in the storage of a session. ``sha256`` is in hex."""
+
+    ref: str
+    media_type: str
+    bytes: int
+    sha256: str
+
+    def block(self, name: str | None = None) -> dict[str, Any]:
+        """The media block that names it in a message's ``content``; ``name`` is a file name for
+        people."""
+        block = {"type": "media", "media_type": self.media_type, "ref": self.ref}
+        return block if name is None else {**block, "name": name}
+
+
+@dataclass(frozen=True)
+class UploadGrant:
+    """Leave to put one content."""
+
+    ref: str
+    url: str
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class FoundUpload:
+    """An upload, and where it can be read for some minutes."""
+
+    upload: Upload
+    url: str
+
+
+@dataclass(frozen=True)
+class EventLink:
+    """Where the JSON of a message can be read for some minutes."""
+
+    url: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class LinkedEvent:
+    """An event whose message is too large for an answer."""
+
+    id: str
+    session_id: str
+    timestamp: Instant
+    branch: str | None
+    metadata: JsonObject
+    archived: bool
+    seq: int | None
+    position: Position | None
+    link: EventLink
+
+    def with_message(self, text: bytes) -> SessionEvent:
+        """The event with the message that its link led to; raises ``MalformedJson``."""
+        return SessionEvent(
+            id=self.id,
+            session_id=self.session_id,
+            message=Message(JsonObject.parse(text)),
+            timestamp=self.timestamp,
+            branch=self.branch,
+            metadata=self.metadata,
+            archived=self.archived,
+            seq=self.seq,
+            position=self.position,
+        )

@@ -6,7 +6,8 @@
     │   └── IdempotencyKeyReused  the key came before with another request               422
     ├── NotFound                                                                         404
     │   ├── SessionNotFound       unknown, deleted, expired, or another user's           404
-    │   └── EventNotFound         no event of that id in this session                    404
+    │   ├── EventNotFound         no event of that id in this session                    404
+    │   └── UploadNotFound        nothing was uploaded under that ref                    404
     ├── Conflict                                                                         409
     │   ├── SessionExists         the id is taken by a live session                      409
     │   ├── EventIdReused         the id names a stored event with other content         409
@@ -19,6 +20,7 @@
         ├── ConnectionFailed      the server could not be reached, or hung up
         ├── TimedOut              no answer in time
         ├── UnexpectedResponse    an answer that Turnlog does not give
+        ├── TransferFailed        the storage behind an upload or a link; ``status``
         └── ApiError              the server refused: ``status``, ``request_id``, ``problem``
             ├── Unauthorized      no token, or one that is not valid                     401
             ├── Forbidden         the token may not do this                              403
@@ -54,6 +56,7 @@ from ..domain.errors import (
     StoreUnavailable,
     TooFragmented,
     TurnlogError,
+    UploadNotFound,
 )
 from ..domain.exactjson import EMPTY, JsonObject
 
@@ -114,6 +117,17 @@ class UnexpectedResponse(ClientError):
         self.request_id = request_id
 
 
+class TransferFailed(ClientError):
+    """The storage behind an upload, a download or a linked message refused, or gave something else
+    than was stored. ``status`` is its HTTP status, None when the content was wrong."""
+
+    code = "transfer-failed"
+
+    def __init__(self, detail: str, *, status: int | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
 class ApiError(ClientError):
     """The server answered with an error. Most are a more telling class besides; a status that
     has none is an ``ApiError`` and nothing else."""
@@ -171,6 +185,7 @@ _SAID_BY_DOMAIN: Final = (
     NotFound,
     SessionNotFound,
     EventNotFound,
+    UploadNotFound,
     Conflict,
     SessionExists,
     EventIdReused,
@@ -283,7 +298,9 @@ __all__ = [
     "StoreUnavailable",
     "TimedOut",
     "TooFragmented",
+    "TransferFailed",
     "TurnlogError",
     "Unauthorized",
     "UnexpectedResponse",
+    "UploadNotFound",
 ]

@@ -113,7 +113,9 @@ def _metadata(synthetic: bool) -> JsonObject:
 
 def _spelled_message(event: Spelled) -> Message:
     if event["type"] == "tool":
-        return Message.tool(ToolResult(r["id"], r["name"], r["data"], r.get("status", "ok")) for r in event["responses"])
+        return Message.tool(
+            ToolResult(r["id"], r["name"], r["data"], r.get("status", "ok")) for r in event["responses"]
+        )
     text = event.get("text")
     blocks = [] if text is None else [{"type": "text", "text": text}]
     blocks += [{"type": "tool_call", **call} for call in event.get("tool_calls") or ()]

@@ -1,20 +1,26 @@
-"""One session of the synchronous surface."""
+# Made from ../_async/session.py by .ci/unasync.py: change that one.
+"""One session."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Protocol, TypeVar
 
-from ..domain.event import SessionEvent
-from ..domain.exactjson import JsonValue
-from ..domain.filter import MatchMode
-from ..domain.message import Role
-from ..domain.ports import Appended, Order
-from . import _calls as calls
-from ._calls import Call, EventQuery
-from ._messages import EventLike, InstantLike
-from ._models import UNSET, AppendResult, SessionInfo, Unset
-from ._pager import Pager
+from ...domain.event import SessionEvent
+from ...domain.exactjson import JsonValue
+from ...domain.filter import MatchMode
+from ...domain.message import Role
+from ...domain.ports import Appended, Order
+from .. import _calls as calls
+from .._calls import Call, EventQuery
+from .._messages import EventLike, InstantLike
+from .._models import UNSET, AppendResult, LinkedEvent, Page, SessionInfo, Unset, Upload
+from .._sources import Source
+from .files import opened
+from .pager import Pager
+from .transfer import Transfers
 
 T = TypeVar("T")
 
@@ -36,9 +42,10 @@ class Session:
     ``RateLimited``, ``ConnectionFailed``, ``TimedOut``. The methods name what else they raise.
     """
 
-    def __init__(self, run: Run, id: str) -> None:
+    def __init__(self, run: Run, transfers: Transfers, id: str) -> None:
         """Use :meth:`Client.session`."""
         self._run = run
+        self._transfers = transfers
         self._id = id
 
     @property
@@ -188,7 +195,7 @@ class Session:
         stored: list[Appended] = []
         for batch in calls.batches(events, key):
             call = calls.append_events(self._id, batch, create_if_missing=create_if_missing, key=key)
-            stored += self._run(call).events
+            stored += (self._run(call)).events
         return tuple(stored)
 
     def event(self, event_id: str) -> SessionEvent:
@@ -197,7 +204,7 @@ class Session:
         Raises:
             EventNotFound: the session holds none of that id.
         """
-        return self._run(calls.get_event(self._id, event_id))
+        return self._whole(self._run(calls.get_event(self._id, event_id)))
 
     def events(
         self,
@@ -249,4 +256,62 @@ class Session:
             order=order,
             page_size=page_size,
         ).parameters()
-        return Pager(lambda cursor: self._run(calls.list_events(self._id, query, cursor)))
+
+        def page(cursor: str | None) -> Page[SessionEvent]:
+            found = self._run(calls.list_events(self._id, query, cursor))
+            return Page(tuple([self._whole(event) for event in found.items]), found.next_cursor)
+
+        return Pager(page)
+
+    def _whole(self, event: SessionEvent | LinkedEvent) -> SessionEvent:
+        """The event with its message, fetched from where its link leads. A link works for minutes,
+        and a page may be looked at later than that: then the event is read once more."""
+        if isinstance(event, SessionEvent):
+            return event
+        text = self._transfers.linked(event.link)
+        if text is not None:
+            return event.with_message(text)
+        again = self._run(calls.get_event(self._id, event.id))
+        if isinstance(again, SessionEvent):
+            return again
+        return event.with_message(self._transfers.linked_again(again.link))
+
+    # ------------------------------------------------------------------ uploads
+
+    def upload(self, source: Source, *, media_type: str) -> Upload:
+        """Upload an image, a file or a sound into the session, and get what a message names it by:
+        ``user("Look at this", upload)``. When it returns the content is stored.
+
+        Args:
+            source: The content as ``bytes``, the path of a file, or a binary file that is open for
+                reading. It is read twice: for its checksum, then to be sent; a file that cannot
+                seek is copied into a temporary one. Memory holds a piece at a time.
+            media_type: What it is: ``image/png``.
+
+        Raises:
+            InvalidRequest: the media type is none, or the content is empty or over 100 MiB.
+            TransferFailed: the storage refused it.
+            OSError: the file cannot be read.
+        """
+        with opened(source) as content:
+            return self._transfers.upload(self._id, content, media_type)
+
+    def download(self, ref: str, to: str | PathLike[str]) -> Upload:
+        """Write the content of an upload to a file. The file appears whole or not at all, and
+        replaces one of that name.
+
+        Raises:
+            UploadNotFound: nothing has been uploaded into this session under that ref.
+            TransferFailed: the storage refused, or what came is not what was uploaded.
+            OSError: the file cannot be written.
+        """
+        return self._transfers.download(self._id, ref, Path(to))
+
+    def read_upload(self, ref: str) -> bytes:
+        """The content of an upload, in memory.
+
+        Raises:
+            UploadNotFound: nothing has been uploaded into this session under that ref.
+            TransferFailed: the storage refused, or what came is not what was uploaded.
+        """
+        return self._transfers.read(self._id, ref)

@@ -1,11 +1,12 @@
-"""Listings of the synchronous surface."""
+# Made from ../_async/pager.py by .ci/unasync.py: change that one.
+"""Listings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from ._models import Page
+from .._models import Page
 
 T = TypeVar("T")
 
