@@ -18,7 +18,7 @@ from turnlog.service import SessionService
 from . import body, headers
 from .dependencies import Dependencies
 from .fields import EVENT_ID_RULE, ID_RULE, is_event_id, is_id
-from .identity import Identity, identity_of
+from .identity import Guard, Identity, identity_of
 from .query import Query, percent_decode
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -37,17 +37,25 @@ class Call:
         operation: str,
         params: Mapping[str, str],
         dependencies: Callable[[], Dependencies],
+        guard: Guard = "jwt",
     ) -> None:
         self._event = event
+        self._guard = guard
         self._operation = operation
         self._params = params
         self._dependencies = dependencies
         self.headers: Mapping[str, str] = event.get("headers") or {}
 
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        method: str = self._event["requestContext"]["http"]["method"]
+        return method
+
     @cached_property
     def identity(self) -> Identity:
         """Who is calling; raises ``Forbidden``."""
-        return identity_of(self._event, self._dependencies().settings)
+        return identity_of(self._event, self._dependencies().settings, self._guard)
 
     @property
     def known_identity(self) -> Identity | None:

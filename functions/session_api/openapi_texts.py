@@ -123,7 +123,7 @@ PARAMETERS: Final[Json] = {
     "if_match": _header(
         "If-Match",
         "Go on only at one of these versions: quoted ETags, or `*`. A weak one never matches.",
-        {"type": "string", "pattern": f"^{IF_MATCH_PATTERN}$"},
+        {"type": "string", "pattern": f"^{IF_MATCH_PATTERN}$", "examples": ['"1767225600000.4.0"', "*"]},
     ),
     "if_none_match": _header(
         "If-None-Match", "`*`: a taken id is 412 instead of 409.", {"type": "string", "const": "*"}

@@ -135,6 +135,8 @@ class CreateSessionBody(Body):
 class PatchSessionBody(Body):
     """What to change; ``null`` clears. ``metadata`` replaces the whole map."""
 
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
     metadata: Metadata | None = None
     ttl_seconds: Annotated[Ttl | None, Field(description=TTL_NOTE + "null: never")] = None
     compaction: Policy | None = None

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from typing import Final, Literal
 
 from turnlog.domain.session import DEFAULT_TTL_SECONDS
 
 from .limits import MAX_TTL_SECONDS, MIN_TTL_SECONDS
+
+Principals = Mapping[str, frozenset[str] | Literal["*"]]
+"""``<account>/<role name>`` and the tenants that the role may act for; ``"*"`` is every tenant."""
+
+_PRINCIPAL: Final = re.compile(r"\d{12}/[\w+=,.@-]{1,64}", re.ASCII)
 
 
 class SettingsError(ValueError):
@@ -22,6 +30,7 @@ class Settings:
 
     ``tenant_claim`` and ``user_claim`` name the JWT claims that say who is calling;
     ``default_ttl_seconds`` and ``allow_system_messages`` are the stage's defaults for new sessions.
+    ``principals`` says who may come in through the IAM routes; without any there are none.
     """
 
     table: str
@@ -31,6 +40,7 @@ class Settings:
     user_claim: str = "sub"
     allow_system_messages: bool = False
     default_ttl_seconds: int = DEFAULT_TTL_SECONDS
+    principals: Principals = field(default_factory=dict)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
@@ -47,6 +57,7 @@ class Settings:
             user_claim=environment.get("TURNLOG_USER_CLAIM") or cls.user_claim,
             allow_system_messages=_flag(environment, "TURNLOG_ALLOW_SYSTEM_MESSAGES"),
             default_ttl_seconds=_ttl(environment, "TURNLOG_DEFAULT_TTL_SECONDS"),
+            principals=_principals(environment, "TURNLOG_IAM_PRINCIPALS"),
         )
 
 
@@ -75,3 +86,24 @@ def _ttl(environment: Mapping[str, str], name: str) -> int:
     if not (value.isascii() and value.isdigit()) or not MIN_TTL_SECONDS <= int(value) <= MAX_TTL_SECONDS:
         raise SettingsError(f"{name} must be whole seconds from {MIN_TTL_SECONDS} to {MAX_TTL_SECONDS}, not {value!r}")
     return int(value)
+
+
+def _principals(environment: Mapping[str, str], name: str) -> Principals:
+    """A JSON object; Lambda's limit of 4 KB for all variables together bounds it."""
+    try:
+        value = json.loads(environment.get(name) or "{}")
+    except ValueError:
+        raise SettingsError(f"{name} is not JSON") from None
+    if not isinstance(value, dict):
+        raise SettingsError(f"{name} must be an object")
+    return {principal: _tenants(name, principal, tenants) for principal, tenants in value.items()}
+
+
+def _tenants(name: str, principal: str, value: object) -> frozenset[str] | Literal["*"]:
+    if not _PRINCIPAL.fullmatch(principal):
+        raise SettingsError(f"{name} names {principal!r}, which is not <account>/<role name>")
+    if value == "*":
+        return "*"
+    if isinstance(value, list) and value and all(isinstance(tenant, str) and tenant.strip() for tenant in value):
+        return frozenset(value)
+    raise SettingsError(f'{name} must give {principal} a list of tenants, or "*"')

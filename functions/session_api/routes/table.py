@@ -65,6 +65,15 @@ ROUTES: Final[tuple[Route, ...]] = (
 )
 
 
+TWIN: Final = "/iam"
+"""What the path of a route begins with where AWS workloads call it: signed, and not with a token."""
+
+
 def methods_of(path: str) -> tuple[str, ...]:
     """The methods that the path has; none for an unknown path."""
     return tuple(route.method for route in ROUTES if route.params(path) is not None)
+
+
+def twin_methods_of(path: str) -> tuple[str, ...]:
+    """The same below ``TWIN``: public routes have no need of a second way in."""
+    return tuple(route.method for route in ROUTES if route.scope is not None and route.params(path) is not None)
