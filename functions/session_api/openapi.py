@@ -18,6 +18,7 @@ from pydantic.json_schema import models_json_schema
 from turnlog import __version__
 
 from . import answers, schemas
+from .identity import TENANT_HEADER, USER_HEADER
 from .openapi_links import LINKS
 from .openapi_texts import DESCRIPTION, EXAMPLES, HEADERS, OPERATIONS, PARAMETERS, STATUSES, Operation
 from .problems import CONTENT_TYPE, KINDS
@@ -69,7 +70,14 @@ def document() -> Json:
             "description": DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "servers": [{"url": "/", "description": "The base URL of the deployment"}],
+        "servers": [
+            {"url": "/", "description": "The base URL of the deployment; a token says who is calling"},
+            {
+                "url": "/iam",
+                "description": "For AWS workloads, where a deployment has it: requests are signed (SigV4, execute-api) "
+                f"and name tenant and user in the headers {TENANT_HEADER} and {USER_HEADER}, percent-encoded",
+            },
+        ],
         "tags": [{"name": name} for name in ("sessions", "events", "uploads", "meta")],
         "paths": paths,
         "components": {

@@ -88,5 +88,6 @@ def test_identity_headers_of_an_iam_caller_are_never_read(replies: dict[str, Rep
 def test_every_event_file_is_used() -> None:
     """None is left over."""
     others = ("health", "named_stage", "openapi", "wrong_method", "unknown_path", "iam_caller")
+    signed = ("iam_create", "iam_append", "iam_get_session", "iam_user")  # test_iam.py
 
-    assert {*CONVERSATION, *others} == {path.stem for path in FOLDER.glob("*.json")}
+    assert {*CONVERSATION, *others, *signed} == {path.stem for path in FOLDER.glob("*.json")}
