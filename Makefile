@@ -23,7 +23,7 @@ CONTEXT_WORDS := $(foreach word,$(CONTEXT),-c '$(word)')
 YES_WORD := $(if $(YES),--yes)
 
 .DEFAULT_GOAL := help
-.PHONY: help run token test lint format bench synth bootstrap deploy destroy openapi lock pr clean
+.PHONY: help run token test fuzz lint format bench synth bootstrap deploy destroy openapi lock pr clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ token: ## print another development token: TENANT=acme USER=bob
 
 test: ## run every test; ARGS="…" passes words to pytest
 	@$(EXEC_STACK) python -m pytest $(PARALLEL) $(ARGS)
+
+fuzz: ## try the API of a stack of its own with requests that nobody would send: EXAMPLES=400 TIME=900 SEED=7
+	@$(EXEC_STACK) python -m tests.fuzz
 
 lint: ## check style, types, import contracts, lock files, the OpenAPI document and the API reference
 	@$(EXEC) ruff check .
@@ -74,7 +77,7 @@ openapi: ## write the OpenAPI document and the API reference from the models and
 lock: ## resolve the dependencies anew and write the lock files
 	@$(EXEC) python .ci/locks.py write
 
-pr: lint test bench ## everything that a pull request has to pass
+pr: lint test fuzz bench ## everything that a pull request has to pass
 
 clean: ## remove what make made, except the sessions of `make run`
 	rm -rf .venv .turnlog/engine cdk.out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
