@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import pytest
@@ -28,6 +29,7 @@ from turnlog.client import (
     PreconditionFailed,
     SessionExists,
     SessionNotFound,
+    UploadNotFound,
     assistant,
     draft,
     system,
@@ -53,6 +55,8 @@ class Gateway(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """One request through the function."""
+        if request.url.host == "uploads.example.com":
+            return self._storage(request)
         body = request.read().decode()
         event = http_event(
             request.method,
@@ -66,6 +70,10 @@ class Gateway(httpx.BaseTransport):
         if self.lose and self.lose.popleft():
             raise httpx.ReadTimeout("timed out", request=request)
         return httpx.Response(reply.status, headers=dict(reply.headers), content=reply.content)
+
+    def _storage(self, request: httpx.Request) -> httpx.Response:
+        served = self.api.bucket.serve(request.method, str(request.url), dict(request.headers), request.read())
+        return httpx.Response(served.status, headers=dict(served.headers), content=served.content)
 
 
 @pytest.fixture
@@ -267,3 +275,47 @@ def test_large_events_come_back_page_by_page(client: Client) -> None:
 
     assert [str(i) * 900_000 for i in range(10)] == [event.message.text for page in pages for event in page]
     assert len(pages) > 1
+
+
+def test_an_upload_goes_in_and_comes_back(client: Client, tmp_path: Path) -> None:
+    """And a message may name it, in this session and in no other."""
+    content = bytes(range(256)) * 5000
+    session = client.session("s1")
+    session.create()
+    upload = session.upload(content, media_type="image/png")
+    session.append(user("Look", upload))
+
+    assert content == session.read_upload(upload.ref)
+    assert upload == session.download(upload.ref, tmp_path / "out.png")
+    assert content == (tmp_path / "out.png").read_bytes()
+    (event,) = session.events()
+    assert upload.block() == event.message.blocks[1]
+
+    other = client.session("s2")
+    other.create()
+    with pytest.raises(InvalidRequest) as caught:
+        other.append(user("Look", upload))
+    assert ["/events/0/message/content/1/ref"] == [error.pointer for error in caught.value.errors]
+    with pytest.raises(UploadNotFound):
+        other.read_upload(upload.ref)
+
+
+@pytest.mark.parametrize("media_type", ["image png", "application/x-www-form-urlencoded", ""])
+def test_a_media_type_that_is_none_is_pointed_at(client: Client, media_type: str) -> None:
+    """By the server, whose rule it is."""
+    session = client.session("s1")
+    session.create()
+    with pytest.raises(InvalidRequest) as caught:
+        session.upload(b"x", media_type=media_type)
+    assert ["/media_type"] == [error.pointer for error in caught.value.errors]
+
+
+def test_a_message_too_large_for_an_answer_comes_back_whole(client: Client) -> None:
+    """The API answers with a link; the caller sees an event like any other."""
+    session = client.session("s1")
+    text = "\u0001" * 650_000
+    stored = session.append(user("before"), draft(user(text), id="big"), user("after"), create_if_missing=True)
+
+    assert [1, 2, 3] == [event.seq for event in stored.events]
+    assert ["before", text, "after"] == [event.message.text for event in session.events()]
+    assert text == session.event("big").message.text

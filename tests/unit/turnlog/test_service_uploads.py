@@ -105,7 +105,7 @@ def test_a_new_life_refuses_the_refs_of_the_old_one(
 def test_only_new_events_of_a_batch_are_looked_at(service: SessionService, bucket: MemoryBucket) -> None:
     """What is in the log is there: its replay is answered, beside a new event or alone."""
     good = uploaded(service, bucket).ref
-    stranger = UploadRef.of(1, REQUEST.sha256)
+    stranger = UploadRef("1", REQUEST.sha256)
     service.append("alice", "s", (shown(good, "a"),))
     with pytest.raises(InvalidRequest) as refused:
         service.append("alice", "s", (shown(good, "a"), shown(stranger, "b")))
@@ -118,7 +118,7 @@ def test_only_new_events_of_a_batch_are_looked_at(service: SessionService, bucke
 
 def test_strangers_learn_nothing_from_a_ref(service: SessionService) -> None:
     """The owner is compared first, then ``If-Match``, then refs."""
-    stranger = UploadRef.of(1, REQUEST.sha256)
+    stranger = UploadRef("1", REQUEST.sha256)
     with pytest.raises(SessionNotFound):
         service.append("bob", "s", (shown(stranger),))
     with pytest.raises(PreconditionFailed):

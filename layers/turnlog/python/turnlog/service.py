@@ -279,7 +279,7 @@ class SessionService:
                 raise InvalidRequest.at(f"/events/{i}/message/role", _system_refused(session_id))
             if draft.id is not None and ids.is_server_made(draft.id):
                 raise InvalidRequest.at(f"/events/{i}/id", "ids that begin with ~ are made by the server")
-            check_refs(draft.message.media_refs, view.session.version.inc, f"/events/{i}/message")
+            check_refs(draft.message.media_refs, view.session, f"/events/{i}/message")
 
     def event(self, user_id: str, session_id: str, event_id: str) -> tuple[StoredSession, SessionEvent]:
         """One event by its id; raises ``SessionNotFound`` or ``EventNotFound``."""

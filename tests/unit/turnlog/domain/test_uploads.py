@@ -8,22 +8,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnlog.domain.errors import InvalidRequest
-from turnlog.domain.ids import base36
 from turnlog.domain.message import Message
-from turnlog.domain.uploads import MAX_BYTES, EventLink, MediaRef, UploadRef, UploadRequest, check_refs
+from turnlog.domain.session import StoredSession, Version
+from turnlog.domain.uploads import MAX_BYTES, EventLink, MediaRef, UploadRef, UploadRequest, check_refs, life_of
+from turnlog.testing.builders import a_session
 
 SHA256 = hashlib.sha256(b"x").hexdigest()
 INC = 1_769_860_800_000
 
 
-@given(inc=st.integers(0, 36**13 - 1), content=st.binary(max_size=20))
-def test_a_ref_is_read_back_and_belongs_to_its_life_alone(inc: int, content: bytes) -> None:
-    """For every life that fits into the grammar."""
-    ref = UploadRef.of(inc, hashlib.sha256(content).hexdigest())
+def life(session_id: str = "s", inc: int = INC) -> StoredSession:
+    """A session that began then."""
+    return StoredSession(a_session(session_id), Version(inc, 0, 0))
+
+
+@given(inc=st.integers(0, 10**15), session_id=st.text(min_size=1, max_size=5), content=st.binary(max_size=20))
+def test_a_ref_is_read_back_and_belongs_to_its_life_alone(inc: int, session_id: str, content: bytes) -> None:
+    """Not to the next life of the session, and not to a session that began in the same millisecond."""
+    ref = UploadRef.of(life(session_id, inc), hashlib.sha256(content).hexdigest())
 
     assert UploadRef.parse(str(ref)) == ref
-    assert ref.is_of(inc)
-    assert not ref.is_of(inc + 1)
+    assert ref.is_of(life(session_id, inc))
+    assert not ref.is_of(life(session_id, inc + 1))
+    assert not ref.is_of(life(session_id + "x", inc))
+
+
+OURS = str(UploadRef.of(life(), SHA256))
 
 
 @pytest.mark.parametrize(
@@ -51,10 +61,9 @@ def test_what_is_no_ref(text: str) -> None:
 
 def test_a_life_has_one_spelling() -> None:
     """A leading zero is well-formed and nobody's."""
-    padded = UploadRef.parse(f"0{base36(INC)}-{SHA256}")
+    padded = UploadRef(f"0{life_of(life())}", SHA256)
 
-    assert padded is not None
-    assert not padded.is_of(INC)
+    assert not padded.is_of(life())
 
 
 @pytest.mark.parametrize(
@@ -130,17 +139,17 @@ def test_a_messages_refs_are_found_with_their_pointers(message: dict[str, Any], 
 
 
 @pytest.mark.parametrize(
-    ("ref", "inc"),
-    [(f"1-{SHA256}", INC), ("x", INC), (f"{base36(INC)}-{SHA256}", None), (f"0-{SHA256}", None), (f"0-{SHA256}", INC)],
+    ("ref", "lives"),
+    [(f"1-{SHA256}", True), ("x", True), (OURS, False), (f"0-{SHA256}", False), (f"0-{SHA256}", True)],
 )
-def test_a_ref_of_another_life_is_refused_where_it_stands(ref: str, inc: int | None) -> None:
+def test_a_ref_of_another_life_is_refused_where_it_stands(ref: str, lives: bool) -> None:
     """Whatever it is, in a session that does not live."""
-    fine = () if inc is None else (MediaRef("/content/0/ref", f"{base36(inc)}-{SHA256}"),)
+    fine = (MediaRef("/content/0/ref", OURS),) if lives else ()
     with pytest.raises(InvalidRequest) as refused:
-        check_refs((*fine, MediaRef("/content/1/ref", ref)), inc, "/events/0/message")
+        check_refs((*fine, MediaRef("/content/1/ref", ref)), life() if lives else None, "/events/0/message")
 
     assert ["/events/0/message/content/1/ref"] == [error.pointer for error in refused.value.errors]
 
 
 def test_a_ref_of_this_life_passes() -> None:
-    check_refs((MediaRef("/content/0/ref", f"{base36(INC)}-{SHA256}"),), INC, "/events/0/message")
+    check_refs((MediaRef("/content/0/ref", OURS),), life(), "/events/0/message")

@@ -1,9 +1,9 @@
 """Uploads, the refs that messages name them by, and links to large messages (DESIGN 3, 5).
 
-A ref is made of the session's life and of the content: ``<incarnation in base 36>-<SHA-256>``. So
-asking twice gives the same ref, nothing has to be stored to know one, and a ref of another life
-is told apart by its first part alone. It carries no secret: whoever presents it reaches only what
-was uploaded below the session that they are asking about.
+A ref is made of the session's life and of the content: ``<life>-<SHA-256>``, where the life is a hash
+of the session's id and incarnation. So asking twice gives the same ref, nothing has to be stored to
+know one, and a ref of another session or life is told apart by its first part alone. It carries no
+secret: whoever presents it reaches only what was uploaded below the session that they ask about.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from .errors import InvalidRequest
 from .exactjson import JsonValue
 from .ids import base36
 from .instant import Instant
+
+if TYPE_CHECKING:
+    from .session import StoredSession  # its events hold messages, which hold refs
 
 MAX_BYTES: Final = 100 * 1024 * 1024
 """The largest upload: 100 MiB. S3 takes 5 GB in one PUT; a model takes far less."""
@@ -53,9 +56,9 @@ class UploadRef:
     sha256: str
 
     @classmethod
-    def of(cls, inc: int, sha256: str) -> Self:
-        """The ref of a content in the life ``inc``."""
-        return cls(base36(inc), sha256)
+    def of(cls, session: StoredSession, sha256: str) -> Self:
+        """The ref of a content in this life of the session."""
+        return cls(life_of(session), sha256)
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
@@ -65,12 +68,19 @@ class UploadRef:
         life, _, sha256 = text.partition("-")
         return cls(life, sha256)
 
-    def is_of(self, inc: int) -> bool:
-        """Whether it belongs to this life. Each life has one spelling."""
-        return self.life == base36(inc)
+    def is_of(self, session: StoredSession) -> bool:
+        """Whether it belongs to this life of this session."""
+        return self.life == life_of(session)
 
     def __str__(self) -> str:
         return f"{self.life}-{self.sha256}"
+
+
+def life_of(session: StoredSession) -> str:
+    """The first part of every ref of this life. Not the incarnation alone: it is a time, and two
+    sessions may begin in the same millisecond."""
+    text = f"{session.version.inc}/{session.id}"
+    return base36(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big"))
 
 
 @dataclass(frozen=True)
@@ -170,7 +180,7 @@ def media_refs(content: JsonValue, pointer: str = "/content") -> Iterator[MediaR
             yield from media_refs(block.get("content"), f"{pointer}/{i}/content")
 
 
-def check_refs(refs: tuple[MediaRef, ...], inc: int | None, pointer: str) -> None:
+def check_refs(refs: tuple[MediaRef, ...], session: StoredSession | None, pointer: str) -> None:
     """Hold a message's refs against the life of its session; None for one that does not live yet.
 
     Nobody asks whether the content has arrived: an upload may follow its event.
@@ -182,7 +192,7 @@ def check_refs(refs: tuple[MediaRef, ...], inc: int | None, pointer: str) -> Non
         ref = UploadRef.parse(text)
         if ref is None:
             raise InvalidRequest.at(pointer + place, REF_RULE)
-        if inc is None or not ref.is_of(inc):
+        if session is None or not ref.is_of(session):
             raise InvalidRequest.at(
                 pointer + place, "belongs to another session, or to an earlier life of this one; upload it here"
             )

@@ -130,12 +130,12 @@ class InMemoryUploadStore:
             "x-amz-checksum-sha256": base64.b64encode(bytes.fromhex(request.sha256)).decode(),
         }
         url, expires_at = self._bucket.give("PUT", self._key("upload", session, request.sha256), headers)
-        return UploadGrant(UploadRef.of(session.version.inc, request.sha256), url, headers, expires_at)
+        return UploadGrant(UploadRef.of(session, request.sha256), url, headers, expires_at)
 
     def find(self, session: StoredSession, ref: UploadRef) -> StoredUpload | None:
         """What has been uploaded; None when nothing has, and for a ref of another life."""
         key = self._key("upload", session, ref.sha256)
-        found = self._bucket.look(key) if ref.is_of(session.version.inc) else None
+        found = self._bucket.look(key) if ref.is_of(session) else None
         if found is None:
             return None
         size, media_type = found

@@ -23,7 +23,7 @@ from turnlog.testing.contract.uploads import LIFE, PNG, a_life, request_of
 
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 REGION = "eu-central-1"
-REF = UploadRef.of(LIFE, hashlib.sha256(PNG).hexdigest())
+REF = UploadRef.of(a_life(), hashlib.sha256(PNG).hexdigest())
 
 
 def a_store(**arguments: Any) -> S3UploadStore:

@@ -72,11 +72,11 @@ class S3UploadStore:
         )
         if not signed.headers >= headers.keys():
             raise RuntimeError(f"the S3 client signs {sorted(signed.headers)} only; give it signature_version='s3v4'")
-        return UploadGrant(UploadRef.of(session.version.inc, request.sha256), signed.url, headers, signed.expires_at)
+        return UploadGrant(UploadRef.of(session, request.sha256), signed.url, headers, signed.expires_at)
 
     def find(self, session: StoredSession, ref: UploadRef) -> StoredUpload | None:
         """One HeadObject request, and a presigned GET."""
-        if not ref.is_of(session.version.inc):
+        if not ref.is_of(session):
             return None
         key = self._key(session, ref.sha256)
         try:
