@@ -38,6 +38,10 @@ class Target:
         """Upload to a presigned URL; the status."""
         return self.session.put(url, data=content, headers=dict(headers), timeout=TIMEOUT).status_code
 
+    def get(self, url: str) -> requests.Response:
+        """Read at a presigned URL."""
+        return self.session.get(url, timeout=TIMEOUT)
+
     def read(self, path: str) -> Seen:
         """A GET, for the ledger."""
         answer = self.send("GET", path)
@@ -60,6 +64,8 @@ class Seed:
     session: str
     events: tuple[str, ...]
     refs: tuple[str, ...]
+    is_slow: bool = False
+    """Whether its log takes so long to read that few requests should meet it."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +86,12 @@ class Told:
     def read(cls, path: Path) -> Told:
         """The inverse."""
         told = json.loads(path.read_text(encoding="utf-8"))
-        seeds = tuple(Seed(s["session"], tuple(s["events"]), tuple(s["refs"])) for s in told["seeds"])
+        seeds = tuple(Seed(s["session"], tuple(s["events"]), tuple(s["refs"]), s["is_slow"]) for s in told["seeds"])
         return cls(told["url"], told["token"], told["has_token"], seeds)
 
 
 def sow(target: Target) -> tuple[Seed, ...]:
-    """Sessions for the fuzzer to find: one empty, one small with an upload, one of several pages."""
+    """Sessions to find: one empty, one small with an upload, one of several pages, one with a linked message."""
     _made(target.send("POST", "/v1/sessions", {"id": "empty"}))
     small = {"id": "small", "allow_system_messages": True, "metadata": {"channel": "chat", "n": 1.5}}
     _made(target.send("POST", "/v1/sessions", small))
@@ -96,11 +102,18 @@ def sow(target: Target) -> tuple[Seed, ...]:
     for batch in range(2):
         lines = [{"message": {"role": "user", "content": f"line {batch}.{i}"}} for i in range(60)]
         pages += _append(target, "long", lines)
+    _made(target.send("POST", "/v1/sessions", {"id": "large"}))
+    large = _append(target, "large", [{"message": {"role": "user", "content": "large " * LARGE}}])
     return (
         Seed("empty", ("none",), (ref,)),
         Seed("small", tuple(events), (ref,)),
         Seed("long", tuple(pages[:: len(pages) // 5]), (ref,)),
+        Seed("large", tuple(large), (ref,), is_slow=True),
     )
+
+
+LARGE: Final = 680_000
+"""Words of 6 bytes that fit into a body, and make an event that fits into no answer."""
 
 
 def _events(ref: str) -> list[Mapping[str, Any]]:
