@@ -137,7 +137,8 @@ def test_an_append_refuses_refs_that_are_not_of_this_life(session: Api) -> None:
     """Malformed, of another life, spelled otherwise: nothing is stored; the pointer leads to the ref."""
     ref = session.upload(PNG)
     life, _, sha256 = ref.partition("-")
-    for wrong in ("", "x", f"1-{sha256}", f"0{life[1:]}-{sha256}", f"{life}-{sha256.upper()}", ref + "/..", f"u/{sha256}"):
+    other = f"0{life[1:]}"
+    for wrong in ("", "x", f"1-{sha256}", f"{other}-{sha256}", f"{life}-{sha256.upper()}", ref + "/..", f"u/{sha256}"):
         reply = session.append("fine", {"message": media(wrong)})
         assert (422, ["/events/1/message/content/0/ref"]) == (reply.status, reply.pointers)
     assert [] == session.list().json["data"]
