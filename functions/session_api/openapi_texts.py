@@ -37,8 +37,12 @@ from .limits import (
 )
 
 Json = dict[str, Any]
-NOT_BLANK_PATTERN: Final = r"[^\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]"
+_BLANKS: Final = r"\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
+NOT_BLANK_PATTERN: Final = f"[^{_BLANKS}]"
 """What ``has_text`` looks for, in the words of JSON Schema: the classes of its regular expressions differ."""
+
+WORD_PATTERN: Final = f"^[^,]*[^,{_BLANKS}][^,]*$"
+"""One of several words that commas separate; an escaped comma separates, too."""
 
 DESCRIPTION: Final = """\
 Sessions are logs of events. Appending never loses, doubles, alters or re-orders an event: each gets
@@ -180,8 +184,8 @@ PARAMETERS: Final[Json] = {
     ),
     "keywords": _query(
         "keywords",
-        "Words, separated by commas, to be found like keyword",
-        {"type": "array", "minItems": 1, "items": _TEXT},
+        "Words, separated by commas, to be found like keyword; none holds a comma itself",
+        {"type": "array", "minItems": 1, "items": {**_TEXT, "pattern": WORD_PATTERN}},
         **_LIST,
     ),
     "match": _query("match", "Whether any or all of keywords", {"enum": ["any", "all"], "default": "any"}),

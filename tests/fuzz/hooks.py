@@ -164,14 +164,16 @@ def _known_version(case: Case, dice: Dice, seen: Seen) -> None:
 
 def _known_cursor(case: Case, dice: Dice) -> None:
     known = fuzz().cursors.get(f"{case.method} {case.path}")
-    if known and "cursor" in case.query and _is_positive(case, ParameterLocation.QUERY) and dice.below(2):
+    places = (ParameterLocation.PATH, ParameterLocation.QUERY)
+    if known and "cursor" in case.query and all(_is_positive(case, place) for place in places) and dice.below(2):
         case.path_parameters.update(known[0])
         case.query.clear()
         case.query.update(known[1])
 
 
 def _known_refs(case: Case, dice: Dice) -> None:
-    if not isinstance(case.body, dict) or not _is_positive(case, ParameterLocation.BODY):
+    places = (ParameterLocation.PATH, ParameterLocation.BODY)
+    if not isinstance(case.body, dict) or not all(_is_positive(case, place) for place in places):
         return
     for block in _blocks(case.body):
         if isinstance(block.get("ref"), str) and dice.below(4):

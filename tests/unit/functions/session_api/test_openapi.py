@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -172,6 +173,16 @@ def _is_if_match(text: str) -> bool:
     except InvalidRequest:
         return False
     return True
+
+
+@pytest.mark.parametrize("words", ["a", "a,b", "a,", ",a", "a, ,b", "\u00a0", "\x0b", ",", "a b", "\n,a", "a\n"])
+def test_the_document_takes_the_words_that_the_api_takes(session: Api, words: str) -> None:
+    """A comma separates however it is escaped, and no entry is blank."""
+    pattern = re.compile(openapi_texts.WORD_PATTERN)
+    reply = session.list(query=f"keywords={quote(words, safe='')}")
+
+    assert (200 if all(pattern.search(word) for word in words.split(",")) else 422) == reply.status
+    assert "," not in words or not pattern.search(words)
 
 
 PATTERNS: dict[str, tuple[str, Callable[[str], bool]]] = {
