@@ -164,8 +164,9 @@ def _known_version(case: Case, dice: Dice, seen: Seen) -> None:
 
 def _known_cursor(case: Case, dice: Dice) -> None:
     known = fuzz().cursors.get(f"{case.method} {case.path}")
-    places = (ParameterLocation.PATH, ParameterLocation.QUERY)
-    if known and "cursor" in case.query and all(_is_positive(case, place) for place in places) and dice.below(2):
+    assert case.meta is not None
+    # An invalid request stays as it is: what replaces its query would take away what is wrong with it.
+    if known and "cursor" in case.query and case.meta.generation.mode.is_positive and dice.below(2):
         case.path_parameters.update(known[0])
         case.query.clear()
         case.query.update(known[1])
