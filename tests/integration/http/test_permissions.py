@@ -99,7 +99,7 @@ def test_the_matrix(caller: Caller, route: Route, wire: Wire, tokens: Tokens, vi
 
 def _is_served(wire: Wire, tokens: Tokens, caller: Caller, route: Route, owner: Owner) -> None:
     """On a session of the owner's that nothing else needs."""
-    sid = f"own-{next(_numbers)}"
+    sid = f"{owner.user}-{next(_numbers)}"
     names_a_session = "{sid}" in route.path
     ref = owner.make(sid) if names_a_session else ""
     assert DOORS[route.key].served == knock(wire, tokens, caller, route, sid, ref).status
