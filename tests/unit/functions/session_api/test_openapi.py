@@ -74,6 +74,10 @@ def test_every_operation_documents_what_it_can_answer(template: str, method: str
         DOCUMENT["components"]["parameters"][p["$ref"].rsplit("/", 1)[1]]["name"]
         for p in operation.get("parameters", ())
     }
+    gateways = {"401", "403", "413", "429", "500", "503"} & statuses
+    assert gateways == {
+        s for s in statuses if s >= "400" and "application/json" in operation["responses"][s]["content"]
+    }
     assert ("412" in statuses) == bool({"If-Match", "If-None-Match"} & names)
     assert all(f"{{{name}}}" not in template or name in names for name in ("sid", "eid"))
 
