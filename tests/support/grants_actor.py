@@ -13,7 +13,7 @@ from tests.support.auth import Credentials, EnforcedStack
 from tests.support.grants import Role
 from tests.support.session_api import Api, Reply
 from turnlog.domain import exactjson
-from turnlog.stores.dynamodb import Connection, connect
+from turnlog.stores.dynamodb import Connection, connect, now
 from turnlog.testing.clock import ManualClock
 
 DENIED = re.compile(r"is not authorized to perform: (\w+:\w+)")
@@ -91,8 +91,9 @@ class Actor:
 
     @classmethod
     def in_process(cls, stack: EnforcedStack, role: Role, tenant: str, http: httpx.Client) -> "Actor":
-        """The function in this process, on clients with the role's credentials, as one user of ``tenant``."""
-        credentials, denials, clock = stack.assume(role.name), Denials(), ManualClock()
+        """The function in this process, on clients with the role's credentials, as one user of ``tenant``. Its clock
+        starts at the real time: the engine removes what has expired by its own."""
+        credentials, denials, clock = stack.assume(role.name), Denials(), ManualClock(now())
         dynamodb, s3, logs = (_watched(stack, credentials, denials, name) for name in ("dynamodb", "s3", "logs"))
         stores = connect(stack.table, stack.bucket, client=dynamodb, make_s3=lambda: s3, clock=clock.now)
         api = Api(tenant=tenant, repository_for=stores, uploads_for=stores.uploads, clock=clock)
