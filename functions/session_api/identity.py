@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from turnlog.domain.errors import InvalidRequest
-from turnlog.domain.event import has_text
 
+from .names import names_somebody
 from .problems import Forbidden
 from .query import percent_decode
 from .settings import Settings
@@ -78,7 +77,7 @@ def identity_of(event: Mapping[str, Any], settings: Settings, guard: Guard = "jw
 
 def _claim(claims: Mapping[str, Any], name: str) -> str:
     value = claims.get(name)
-    if not isinstance(value, str) or _was_no_string(value) or not _names_somebody(value):
+    if not isinstance(value, str) or _was_no_string(value) or not names_somebody(value):
         raise Forbidden(f"The token has no usable claim {name!r}.")
     return value
 
@@ -103,11 +102,11 @@ def _signed(caller: Mapping[str, Any], headers: Mapping[str, str], settings: Set
 
 
 def principal_of(caller: Mapping[str, Any]) -> str | None:
-    """``<account>/<role name>`` of an assumed role; None for users, root, federated users, and an account that
-    contradicts the ARN."""
+    """``<account>/<role name>`` of an assumed role; None for users, root, federated users, identities of a Cognito
+    pool (one role stands for all its users), and an account that contradicts the ARN."""
     arn = caller.get("userArn")
     found = _ASSUMED_ROLE.fullmatch(arn) if isinstance(arn, str) else None
-    if found is None or caller.get("accountId") != found["account"]:
+    if found is None or caller.get("accountId") != found["account"] or caller.get("cognitoIdentity") is not None:
         return None
     return f"{found['account']}/{found['role']}"
 
@@ -122,12 +121,9 @@ def _named(headers: Mapping[str, str], name: str) -> str:
         raise InvalidRequest.at(f"header:{name}", "is required")
     if "," in raw:
         raise InvalidRequest.at(f"header:{name}", "must be given once; a comma in it is written %2C")
+    if not raw.isascii():  # HTTP does not say what such bytes mean, so they could come to name another tenant
+        raise InvalidRequest.at(f"header:{name}", "must be ASCII; other characters are percent-encoded as UTF-8")
     value = percent_decode(raw, f"header:{name}")
-    if not _names_somebody(value):
+    if not names_somebody(value):
         raise InvalidRequest.at(f"header:{name}", "must have text, and no control characters")
     return value
-
-
-def _names_somebody(text: str) -> bool:
-    """Whether it has text, and holds neither control characters nor lone surrogates."""
-    return has_text(text) and not any(unicodedata.category(c) in ("Cc", "Cs") for c in text)

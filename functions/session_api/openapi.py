@@ -90,7 +90,15 @@ def document() -> Json:
                     "scheme": "bearer",
                     "bearerFormat": "JWT",
                     "description": f"A token of the configured issuer; its scopes are {READ} and {WRITE}.",
-                }
+                },
+                "signature": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "Authorization",
+                    "x-amazon-apigateway-authtype": "awsSigv4",
+                    "description": "Under /iam alone: AWS Signature Version 4 (service execute-api) of an assumed role "
+                    "that the deployment names.",
+                },
             },
         },
     }
@@ -121,7 +129,7 @@ def _operation(route: Route, texts: Operation) -> Json:
         "tags": [texts.tag],
         "summary": texts.summary,
         "description": texts.description,
-        "security": [] if route.scope is None else [{"token": [route.scope]}],
+        "security": [] if route.scope is None else [{"token": [route.scope]}, {"signature": []}],
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in texts.parameters],
         "responses": _responses(route, texts),
     }

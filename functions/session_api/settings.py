@@ -13,6 +13,7 @@ from typing import Final, Literal
 from turnlog.domain.session import DEFAULT_TTL_SECONDS
 
 from .limits import MAX_TTL_SECONDS, MIN_TTL_SECONDS
+from .names import names_somebody
 
 Principals = Mapping[str, frozenset[str] | Literal["*"]]
 """``<account>/<role name>`` and the tenants that the role may act for; ``"*"`` is every tenant."""
@@ -91,12 +92,20 @@ def _ttl(environment: Mapping[str, str], name: str) -> int:
 def _principals(environment: Mapping[str, str], name: str) -> Principals:
     """A JSON object; Lambda's limit of 4 KB for all variables together bounds it."""
     try:
-        value = json.loads(environment.get(name) or "{}")
-    except ValueError:
+        value = json.loads(environment.get(name) or "{}", object_pairs_hook=lambda pairs: _once(name, pairs))
+    except json.JSONDecodeError:
         raise SettingsError(f"{name} is not JSON") from None
     if not isinstance(value, dict):
         raise SettingsError(f"{name} must be an object")
     return {principal: _tenants(name, principal, tenants) for principal, tenants in value.items()}
+
+
+def _once(name: str, pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whose keys differ: of two entries for a role, the second would replace what the first allows."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise SettingsError(f"{name} names a key twice")
+    return found
 
 
 def _tenants(name: str, principal: str, value: object) -> frozenset[str] | Literal["*"]:
@@ -104,6 +113,10 @@ def _tenants(name: str, principal: str, value: object) -> frozenset[str] | Liter
         raise SettingsError(f"{name} names {principal!r}, which is not <account>/<role name>")
     if value == "*":
         return "*"
-    if isinstance(value, list) and value and all(isinstance(tenant, str) and tenant.strip() for tenant in value):
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(tenant, str) and names_somebody(tenant) for tenant in value)
+    ):
         return frozenset(value)
     raise SettingsError(f'{name} must give {principal} a list of tenants, or "*"')
