@@ -21,7 +21,6 @@ TABLE_ACTIONS = (
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
     "dynamodb:DeleteItem",
-    "dynamodb:ConditionCheckItem",
 )
 """What a request can need of the table. No Scan: a request only ever reads keys that it can name."""
 

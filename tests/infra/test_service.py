@@ -118,7 +118,6 @@ def test_the_function_may_do_exactly_this(stage: Assembly) -> None:
         {
             "Action": [
                 "dynamodb:BatchGetItem",
-                "dynamodb:ConditionCheckItem",
                 "dynamodb:DeleteItem",
                 "dynamodb:GetItem",
                 "dynamodb:PutItem",

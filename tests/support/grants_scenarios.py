@@ -10,8 +10,6 @@ from typing import Any
 from tests.support.grants import Grant
 from tests.support.grants_actor import Actor
 from tests.support.session_api import Reply
-from turnlog.domain.ports import Insertion
-from turnlog.testing.contract.base import append, archive, current, said, shape
 
 Scenario = Callable[[Actor], None]
 
@@ -218,20 +216,6 @@ def expire(actor: Actor) -> None:
     assert _texts(actor.api.list()) == []
 
 
-def compact_strictly(actor: Actor) -> None:
-    """The port's pass: inserted, archived, read back as window and as log. No route asks for one yet."""
-    expect(201, actor.api.create("s"))
-    repository = actor.stores(actor.tenant)
-    for i in range(1, 7):
-        append(repository, [said(str(i), f"e{i}")])
-    archive(repository, "e2 e3 e4", [Insertion(5, (said("summary", "sum"),))])
-    assert shape(repository.read("s")) == ["e1", "-e2", "-e3", "-e4", "sum", "e5", "e6"]
-    window = repository.window("s")
-    assert window is not None
-    assert shape(window.events) == ["e1", "sum", "e5", "e6"]
-    assert current(repository).version.generation == 1
-
-
 def write_the_log(actor: Actor) -> None:
     """As Lambda's runtime does with the function's credentials: a stream, then lines into it."""
     stream = f"in-process/{actor.tenant}"
@@ -259,14 +243,13 @@ OVER_HTTP: tuple[Scenario, ...] = (
 )
 """What a caller can do at any time: it also runs against the deployed function."""
 
-IN_PROCESS: tuple[Scenario, ...] = (lose_a_race, expire, compact_strictly)
-"""What takes a clock, a rival or the port."""
+IN_PROCESS: tuple[Scenario, ...] = (lose_a_race, expire)
+"""What takes a clock or a rival."""
 
 _TABLE, _BODIES, _LINKS, _LOGS = "the table", "the bucket, t/*", "the bucket, l/*", "its own log group"
 
 NEEDED_BY: dict[Grant, Scenario] = {
     Grant("session_api", "dynamodb:BatchGetItem", _TABLE): list_by_creation,
-    Grant("session_api", "dynamodb:ConditionCheckItem", _TABLE): compact_strictly,
     Grant("session_api", "dynamodb:DeleteItem", _TABLE): delete,
     Grant("session_api", "dynamodb:GetItem", _TABLE): page_through_events,
     Grant("session_api", "dynamodb:PutItem", _TABLE): create,
