@@ -31,7 +31,7 @@ WORDS = (
     (r"__aiter__", "__iter__"),
     (r"\baclose\b", "close"),
     (r"\baread\b", "read"),
-    (r"\baiter_bytes\b", "iter_bytes"),
+    (r"httpx\.AsyncByteStream", "httpx.SyncByteStream"),
     (r"for item in page.items:\n\s+yield item", "yield from page.items"),
     (r"between tasks", "between threads"),
 )

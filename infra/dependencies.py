@@ -57,7 +57,10 @@ def install(lock: Path, target: LambdaTarget, folder: Path) -> None:
         command += ["--platform", target.platform]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words, no shell
     if done.returncode != 0:
-        raise BundleError(f"pip could not install {lock.name} for {target.name}:\n{done.stderr.strip()}")
+        raise BundleError(
+            f"pip could not install {lock.name} for {target.name}; without a network the layers have to be in "
+            f".turnlog/cache from an earlier run:\n{done.stderr.strip()}"
+        )
 
 
 def trim(folder: Path) -> None:

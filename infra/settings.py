@@ -5,6 +5,7 @@ Stage differences are values here, never an ``if stage`` in a construct.
 
 from __future__ import annotations
 
+import difflib
 import json
 import platform as host
 import re
@@ -213,11 +214,12 @@ class Settings:
 
         Values may be JSON values or the strings of a command line. Names: ``stage``, ``issuer``,
         ``audience`` (a list, or words separated by commas), ``host_python`` (local stage only) and
-        the names of the other fields. Other context is left alone: it is the CDK's.
+        the names of the other fields. Context whose name is not one word is left alone: it is the CDK's.
 
         Raises:
             SettingsError: a value does not parse or is not allowed.
         """
+        _check_names(context, {*cls.__dataclass_fields__, "host_python"} - {"target"})
         stage = _text(context, "stage", "cloud")
         if stage not in ("cloud", "local"):
             raise SettingsError(f"stage: cloud or local, not {stage!r}")
@@ -247,6 +249,15 @@ class Settings:
 def _require(holds: bool, name: str, rule: str) -> None:
     if not holds:
         raise SettingsError(f"{name}: must be {rule}")
+
+
+def _check_names(context: Mapping[str, object], known: set[str]) -> None:
+    """A misspelled setting would deploy without it. The CDK's own names have other characters in them."""
+    for name in context:
+        if re.fullmatch(r"[A-Za-z_]+", name) and name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
+            raise SettingsError(f"{name}: there is no such setting{hint}")
 
 
 def _target(stage: str, context: Mapping[str, object]) -> LambdaTarget:

@@ -1,6 +1,6 @@
 """The templates of both stages, checked: ``python -m infra.synth`` (``make synth``).
 
-Needs no account and no network, once the layers' packages are in pip's cache.
+Needs no account and no network, once the layers are in ``.turnlog/cache``.
 """
 
 from __future__ import annotations

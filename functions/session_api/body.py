@@ -55,14 +55,23 @@ def read_json(event: Mapping[str, Any]) -> JsonValue:
     return exactjson.loads(raw)
 
 
+_REPLACEMENT: Final = "\ufffd".encode()
+
+
 def _check_unaltered(event: Mapping[str, Any], raw: bytes) -> None:
     """Refuse a body that the gateway had to repair: it decodes text before the function sees it, and
     puts U+FFFD where the bytes are no UTF-8. The length that the caller announced gives that away."""
     headers = event.get("headers") or {}
     announced = headers.get("content-length", "")
-    if "content-encoding" not in headers and announced.isdecimal() and int(announced) != len(raw):
+    comparable = announced.isdecimal() and headers.get("content-encoding", "identity") == "identity"
+    if comparable and int(announced) != len(raw):
         raise MalformedJson(
             f"The body was sent with {announced} bytes and arrived as text of {len(raw)}: it is not UTF-8."
+        )
+    if not comparable and not event.get("isBase64Encoded") and _REPLACEMENT in raw:
+        raise MalformedJson(
+            "The body holds U+FFFD, which may stand for bytes that are not UTF-8. If it is meant, write it as "
+            "\\ufffd, or send a Content-Length."
         )
 
 

@@ -220,3 +220,12 @@ def test_alarms_go_to_one_place() -> None:
     assert topic == Settings.from_context({"alarm_topic": topic}).alarm_topic
     with pytest.raises(SettingsError, match="alarm_email"):
         Settings.from_context({"alarm_topic": topic, "alarm_email": "ops@example.com"})
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("encrypton", "encryption"), ("alarm_emial", "alarm_email"), ("foo", "known are")]
+)
+def test_a_setting_that_there_is_not_is_refused(name: str, meant: str) -> None:
+    """It would deploy without the key, or without anybody to tell."""
+    with pytest.raises(SettingsError, match=meant):
+        Settings.from_context({name: "x"})

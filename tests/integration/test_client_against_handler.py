@@ -319,3 +319,25 @@ def test_a_message_too_large_for_an_answer_comes_back_whole(client: Client) -> N
     assert [1, 2, 3] == [event.seq for event in stored.events]
     assert ["before", text, "after"] == [event.message.text for event in session.events()]
     assert text == session.event("big").message.text
+
+
+def test_an_empty_event_id_is_refused_and_not_taken_for_a_wish_for_a_new_one(client: Client) -> None:
+    """With a new one the event would be stored twice when it comes again."""
+    session = client.session("s1")
+    session.create()
+    with pytest.raises(InvalidRequest) as caught:
+        session.append(draft(user("x"), id=""))
+    assert ["/events/0/id"] == [error.pointer for error in caught.value.errors]
+
+
+def test_a_tag_of_the_log_says_too_little_for_a_change_of_the_record(client: Client) -> None:
+    """Somebody else may have changed it since, and the log does not tell."""
+    session = client.session("s1")
+    session.create()
+    seen = session.append(user("x"))
+    session.update(metadata={"v": "somebody else"})
+    with pytest.raises(PreconditionFailed):
+        session.update(metadata={"v": "mine"}, if_match=seen.etag)
+    with pytest.raises(PreconditionFailed):
+        session.delete(if_match=seen.etag)
+    assert 2 == session.append(user("y"), if_match=session.get().etag).last_seq

@@ -433,3 +433,16 @@ def test_a_wrong_method_is_a_405_problem_with_the_right_ones(session: Api, metho
     reply = session.call(method, path)
 
     assert (405, allow) == (reply.status, reply.headers["allow"])
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content_Encoding": "gzip", "Content_Length": "70"}])
+def test_without_a_length_to_compare_a_replacement_character_is_refused(session: Api, headers: dict[str, str]) -> None:
+    """A chunked body: nobody can tell whether the gateway repaired it. Escaped, it is surely meant."""
+    raw = '{"events":[{"message":{"role":"user","content":"a%sb"}}]}'
+    refused = session.call("POST", EVENTS, raw=raw % "\ufffd", **headers)
+    assert (400, "malformed-json") == (refused.status, refused.json["code"])
+    assert 201 == session.call("POST", EVENTS, raw=raw % "\\ufffd", **headers).status
+    if not headers:
+        length = str(len((raw % "\ufffd").encode()))
+        told = {"Content_Length": length, "Content_Encoding": "identity"}
+        assert 201 == session.call("POST", EVENTS, raw=raw % "\ufffd", **told).status

@@ -294,3 +294,15 @@ print(sorted(server & set(sys.modules)), "httpx" in sys.modules)
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert ("[] True\n", "") == (answer.stdout, answer.stderr)
+
+
+@pytest.mark.parametrize("url", ["https://api.example.test/v1", "https://api.example.test/v1/", "http://h:99999"])
+def test_a_url_that_cannot_be_right_is_told_at_once(url: str) -> None:
+    """Not by a 404 that says nothing."""
+    with pytest.raises(ValueError, match="url"):
+        Client(url)
+
+
+def test_a_token_with_the_word_bearer_is_told_at_once() -> None:
+    with pytest.raises(ValueError, match="Bearer"):
+        Client(URL, token="Bearer abc")

@@ -344,6 +344,20 @@ REFUSED: dict[str, tuple[Callable[[Client], object], type[domain.TurnlogError], 
     "key": (lambda c: c.session("s").append(user("x"), idempotency_key="\n"), InvalidRequest, "header:Idempotency-Key"),
     "keywords": (lambda c: c.session("s").events(keywords=["a,b"]), InvalidRequest, "query:keywords"),
     "number as key": (lambda c: draft(user("x"), metadata={"a": [{1: "b"}]}), MalformedJson, "/metadata/a/0"),
+    "empty key": (
+        lambda c: c.session("s").append(user("x"), idempotency_key=""),
+        InvalidRequest,
+        "header:Idempotency-Key",
+    ),
+    "surrogate as key": (
+        lambda c: c.session("s").append_all([user("x")], idempotency_key="\ud800"),
+        InvalidRequest,
+        "header:Idempotency-Key",
+    ),
+    "number as id": (lambda c: c.session("s").append(draft(user("x"), id=5)), InvalidRequest, "/events/0/id"),  # type: ignore[arg-type]
+    "list as metadata": (lambda c: c.session("s").update(metadata=[1]), InvalidRequest, "/metadata"),  # type: ignore[arg-type]
+    "None as arguments": (lambda c: tool_call("c", "t", None), InvalidRequest, "/arguments"),  # type: ignore[arg-type]
+    "None as media type": (lambda c: c.session("s").upload(b"x", media_type=None), InvalidRequest, "/media_type"),  # type: ignore[arg-type]
     "None as key": (lambda c: tool_call("c", "t", {None: 1}), MalformedJson, "/arguments"),  # type: ignore[dict-item]
 }
 
@@ -363,3 +377,18 @@ def test_what_the_client_refuses_is_a_client_error_of_the_right_kind(client: Cli
     assert [] == api.requests
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (type(caught.value), str(caught.value), vars(caught.value)) == (type(copy), str(copy), vars(copy))
+
+
+def test_a_wait_beyond_all_measure_is_not_waited_for(client: Client, api: FakeApi, pauses: list[float]) -> None:
+    api.fail(answered(429, Retry_After="9" * 400))
+    with pytest.raises(RateLimited):
+        client.session("s1").get()
+    assert [] == pauses
+
+
+def test_pages_that_lead_in_a_circle_end(client: Client, api: FakeApi) -> None:
+    """A broken server must not keep a reader for ever."""
+    for cursor in ("a", "b", "a", "b"):
+        api.fail(answered(200, {"data": [], "next_cursor": cursor, "has_more": True}))
+    with pytest.raises(UnexpectedResponse, match="circle"):
+        list(client.session("s1").events())

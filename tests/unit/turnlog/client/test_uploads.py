@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -180,6 +181,50 @@ def test_text_files_and_other_things_are_no_content(session: Session) -> None:
         session.upload(5, media_type="text/plain")  # type: ignore[arg-type]
 
 
+def test_a_file_that_has_nothing_at_the_moment_is_not_taken_for_an_empty_one(session: Session) -> None:
+    """A non-blocking file answers None; half of a content is no content."""
+
+    class NonBlocking(io.BytesIO):
+        pieces: ClassVar = [b"part", None, b"rest", b""]
+
+        def seekable(self) -> bool:
+            return False
+
+        def read(self, size: int | None = -1) -> Any:
+            return self.pieces.pop(0)
+
+    with pytest.raises(BlockingIOError):
+        session.upload(NonBlocking(), media_type="image/png")
+
+
+def test_what_has_no_end_is_refused_once_it_is_too_large(
+    session: Session, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device, a pipe, or just a large file: it is not read to its end first."""
+    monkeypatch.setattr("turnlog.client._sources.MAX_BYTES", 1_000_000)
+    before = len(api.requests)
+    sources: list[Any] = ["/dev/zero", Pipe(b"x" * 1_100_000)]
+    for endless in sources:
+        with pytest.raises(InvalidRequest) as caught:
+            session.upload(endless, media_type="image/png")
+        assert ["/bytes"] == [error.pointer for error in caught.value.errors]
+    assert before == len(api.requests)
+
+
+def test_a_file_that_becomes_shorter_while_it_is_sent_is_told(session: Session, tmp_path: Path, api: FakeApi) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(PICTURE)
+
+    def shorter(request: httpx.Request, serve: Any) -> httpx.Response:
+        path.write_bytes(PICTURE[:10])
+        answer: httpx.Response = serve()
+        return answer
+
+    api.fail(shorter)
+    with pytest.raises(TransferFailed, match="shorter"):
+        session.upload(path, media_type="image/png")
+
+
 def test_an_upload_into_no_session_is_refused(client: Any) -> None:
     """Before anything is put."""
     with pytest.raises(SessionNotFound):
@@ -198,6 +243,59 @@ def test_a_download_appears_whole_under_its_name(session: Session, tmp_path: Pat
     assert upload == session.download(upload.ref, target)
     assert PICTURE == target.read_bytes()
     assert [target] == list(tmp_path.iterdir())
+
+
+def test_a_download_keeps_who_may_read_the_file_and_follows_a_link(session: Session, tmp_path: Path) -> None:
+    """A private file stays private; a new one is what the umask says."""
+    upload = session.upload(PICTURE, media_type="image/png")
+    private, link, fresh = tmp_path / "private", tmp_path / "link", tmp_path / ("n" * 250)
+    private.write_bytes(b"old")
+    private.chmod(0o600)
+    link.symlink_to(private)
+    session.download(upload, link)
+    session.download(upload, fresh)
+
+    assert (PICTURE, 0o600, True) == (private.read_bytes(), private.stat().st_mode & 0o777, link.is_symlink())
+    plain = tmp_path / "plain"
+    plain.write_bytes(b"")
+    assert plain.stat().st_mode == fresh.stat().st_mode
+
+
+def test_what_is_no_regular_file_is_not_replaced(session: Session, api: FakeApi, tmp_path: Path) -> None:
+    """Known before anything is fetched."""
+    upload = session.upload(PICTURE, media_type="image/png")
+    before = len(api.requests)
+    os.mkfifo(tmp_path / "pipe")
+    for target in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(OSError):
+            session.download(upload, target)
+    assert before == len(api.requests)
+
+
+@pytest.mark.parametrize("status", [201, 203, 204, 206])
+def test_any_answer_but_200_is_no_content(session: Session, api: FakeApi, tmp_path: Path, status: int) -> None:
+    """A part of it, nothing, or what some proxy made of it."""
+    upload = session.upload(PICTURE, media_type="image/png")
+    target = tmp_path / "out.png"
+    target.write_bytes(b"old")
+    part = b"" if status == 204 else PICTURE[:7]
+    odd = lambda request, serve: httpx.Response(status, content=part)  # noqa: E731
+    for read in (lambda: session.download(upload.ref, target), lambda: session.read_upload(upload)):
+        api.fail(lambda request, serve: serve(), odd)
+        with pytest.raises(TransferFailed):
+            read()
+    assert b"old" == target.read_bytes()
+
+
+def test_content_is_taken_as_it_is_stored_whatever_encoding_somebody_declared(session: Session, api: FakeApi) -> None:
+    """Length and checksum are those of the stored bytes."""
+    upload = session.upload(PICTURE, media_type="image/png")
+
+    def declared(request: httpx.Request, serve: Any) -> httpx.Response:
+        return httpx.Response(200, stream=httpx.ByteStream(PICTURE), headers={"content-encoding": "gzip"})
+
+    api.fail(lambda request, serve: serve(), declared)
+    assert PICTURE == session.read_upload(upload.ref)
 
 
 @pytest.mark.parametrize("wrong", [PICTURE[:-1], PICTURE + b"x", b"x" * len(PICTURE)])
@@ -243,6 +341,15 @@ def test_what_is_no_ref_never_leaves(session: Session, api: FakeApi, ref: str) -
     with pytest.raises(InvalidRequest):
         session.read_upload(ref)
     assert before == len(api.requests)
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "https://h:99x/", "", "ftp://h/x"])
+def test_a_storage_address_that_is_none_is_told(session: Session, api: FakeApi, url: str) -> None:
+    upload = session.upload(PICTURE, media_type="image/png")
+    found = {"ref": upload.ref, "media_type": "image/png", "bytes": 1, "sha256": SHA256, "url": url}
+    api.fail(answered(200, found))
+    with pytest.raises(TransferFailed):
+        session.read_upload(upload.ref)
 
 
 def test_content_is_not_fetched_without_encryption_when_the_api_has_it(session: Session, api: FakeApi) -> None:

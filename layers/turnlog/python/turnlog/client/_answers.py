@@ -182,8 +182,8 @@ def _link(value: Mapping[str, Any]) -> EventLink:
 def upload_grant(body: dict[str, Any], _: Answer) -> UploadGrant:
     """Leave to upload."""
     headers = _get(body, "headers", dict)
-    if not all(isinstance(value, str) for value in headers.values()):
-        raise _NotOurs("'headers' holds something else than text")
+    if not all(isinstance(value, str) and value.isascii() and value.isprintable() for value in headers.values()):
+        raise _NotOurs("'headers' holds something that is no header")
     return UploadGrant(_get(body, "ref", str), _get(body, "url", str), headers)
 
 
@@ -328,12 +328,16 @@ def _moved(pointer: str, first_event: int) -> str:
     return f"/events/{int(found[1]) + first_event}{pointer[found.end() :]}" if found else pointer
 
 
+_LONGEST_WAIT_DIGITS: Final = 9
+"""30 years: nobody waits for longer, and a float holds it."""
+
+
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """The ``Retry-After`` header in seconds. A date is taken relative to the answer's own
     ``Date``, so that a wrong clock on this side does not matter."""
     value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
-        return float(value)
+        return min(float(value[:_LONGEST_WAIT_DIGITS]), float(10**_LONGEST_WAIT_DIGITS))
     try:
         wait = parsedate_to_datetime(value) - parsedate_to_datetime(headers.get("date", ""))
     except (TypeError, ValueError):

@@ -28,6 +28,7 @@ from ._models import (
     SessionInfo,
     SessionSummary,
     Unset,
+    Upload,
     UploadGrant,
 )
 from .errors import as_client_errors
@@ -198,7 +199,7 @@ def _numbered(events: Iterable[EventLike], key: str) -> Iterator[str]:
     namespace = uuid.uuid5(_REQUEST_KEYS, key)
     for i, event in enumerate(events):
         draft = draft_of(event, f"/events/{i}")
-        yield _event_text(draft, draft.id or str(uuid.uuid5(namespace, str(i))), f"/events/{i}")
+        yield _event_text(draft, str(uuid.uuid5(namespace, str(i))) if draft.id is None else draft.id, f"/events/{i}")
 
 
 def _event_text(draft: EventDraft, event_id: str, pointer: str) -> str:
@@ -333,6 +334,23 @@ def new_key() -> str:
     return str(uuid.uuid4())
 
 
+def key_of(key: str | None) -> str:
+    """The caller's request key, or a new one.
+
+    Raises:
+        InvalidRequest: one that no header can hold; an empty one is no key, and no wish for a new one.
+    """
+    if key is None:
+        return new_key()
+    _header("Idempotency-Key", key)
+    return key
+
+
+def ref_of(upload: str | Upload) -> str:
+    """The ref of an upload, or a ref."""
+    return upload.ref if isinstance(upload, Upload) else upload
+
+
 def checked_session_id(session_id: str) -> str:
     """The id, if it can stand in a path (DESIGN 5): an id such as ``..`` would name another
     resource.
@@ -350,7 +368,7 @@ def _session_path(session_id: str) -> str:
 
 @as_client_errors()
 def _part(grammar: re.Pattern[str], value: str, name: str) -> str:
-    if not grammar.fullmatch(value) or value in (".", ".."):
+    if not isinstance(value, str) or not grammar.fullmatch(value) or value in (".", ".."):
         raise InvalidRequest.at(f"path:{name}", f"must match {grammar.pattern} and be neither . nor ..")
     return quote(value, safe="")
 
@@ -359,7 +377,7 @@ def _part(grammar: re.Pattern[str], value: str, name: str) -> str:
 def _header(name: str, value: str | None) -> dict[str, str]:
     if value is None:
         return {}
-    if not is_header_value(value):
+    if not isinstance(value, str) or not is_header_value(value):
         detail = "must be printable ASCII without blanks around it"
         raise InvalidRequest(f"{name} {detail}.", errors=[FieldError(f"header:{name}", detail)])
     return {name: value}

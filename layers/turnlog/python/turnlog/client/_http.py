@@ -41,6 +41,10 @@ def checked_url(url: str) -> str:
         raise ValueError(f"url is not a URL: {bad}") from None
     if parts.userinfo:
         raise ValueError("url must not hold credentials; give token or token_provider")
+    if parts.port is not None and not 0 < parts.port < 65536:
+        raise ValueError(f"url has no possible port: {url!r}")
+    if parts.path.rstrip("/").endswith("/v1"):
+        raise ValueError(f"url is the part before /v1: {url!r}")
     if parts.scheme not in ("http", "https") or not parts.host or parts.query or parts.fragment:
         raise ValueError(f"url must be like https://host/prefix, the part before /v1: {url!r}")
     return url.rstrip("/")
@@ -53,6 +57,8 @@ def checked_token(token: str) -> str:
     Raises:
         ValueError: it can't.
     """
+    if token.lower().startswith("bearer "):
+        raise ValueError("give the token alone, without 'Bearer'")
     if not is_header_value(token):
         raise ValueError("the token is empty, or has blanks around it or characters that no token has")
     return token

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from ..domain.errors import FieldError, MalformedJson
+from ..domain.errors import FieldError, InvalidRequest, MalformedJson
 from ..domain.event import EventDraft
 from ..domain.exactjson import EMPTY, JsonObject, JsonValue, dumps, escape_pointer
 from ..domain.instant import Instant
@@ -29,6 +29,8 @@ def user(text: str, *uploads: Upload) -> Message:
     """A user message: text, and what has been uploaded to go with it."""
     if not uploads:
         return Message.user(text)
+    if not all(isinstance(upload, Upload) for upload in uploads):
+        raise TypeError("what follows the text is what session.upload gave")
     blocks: list[JsonValue] = [{"type": "text", "text": text}, *(upload.block() for upload in uploads)]
     return Message.of({"role": "user", "content": blocks})
 
@@ -109,6 +111,8 @@ def message_of(value: object, pointer: str) -> Message:
 @as_client_errors()
 def object_of(value: Mapping[str, JsonValue], pointer: str) -> JsonObject:
     """A mapping as JSON; what is wrong inside is reported below ``pointer``."""
+    if not isinstance(value, Mapping):
+        raise InvalidRequest.at(pointer, f"must be a mapping, not {type(value).__name__}")
     try:
         json = JsonObject.of(value)
         _check_keys(value)
@@ -150,7 +154,10 @@ def value_of(value: JsonValue, pointer: str) -> str:
 
 @as_client_errors()
 def text_of(value: str, pointer: str) -> str:
-    """The JSON text of a string; raises ``MalformedJson`` for a lone surrogate."""
+    """The JSON text of a string; raises ``MalformedJson`` for a lone surrogate, ``InvalidRequest`` for
+    what is no string."""
+    if not isinstance(value, str):
+        raise InvalidRequest.at(pointer, f"must be a string, not {type(value).__name__}")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:

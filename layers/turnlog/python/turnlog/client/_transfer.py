@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+import httpx
+
 from ._models import EventLink
 from ._retry import Lost, Pacer
 from .errors import TransferFailed
@@ -43,7 +45,7 @@ class TransferAttempts:
             TransferFailed: the storage has refused for good.
             ConnectionFailed, TimedOut: it could not be reached, however often.
         """
-        if isinstance(outcome, Reply) and 200 <= outcome.status < 300:
+        if isinstance(outcome, Reply) and outcome.status == 200:
             self._pacer.succeeded()
             return "done", 0.0
         if isinstance(outcome, Reply) and outcome.status in EXPIRED and not self._renewed:
@@ -89,9 +91,12 @@ def checked_storage_url(url: str, base: str) -> str:
     """A URL that the API gave, if content may be fetched from there.
 
     Raises:
-        TransferFailed: not http or https, or not encrypted although the API itself is.
+        TransferFailed: no URL, not http or https, or not encrypted although the API itself is.
     """
-    scheme = urlsplit(url).scheme
+    try:
+        scheme = httpx.URL(url).scheme
+    except httpx.InvalidURL as bad:
+        raise TransferFailed(f"The API named a storage address that is none: {bad}") from None
     if scheme == "https" or (scheme == "http" and urlsplit(base).scheme == "http"):
         return url
     raise TransferFailed("The API named a storage address that is not encrypted; it is not used.")

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Generic, TypeVar
 
 from .._models import Page
+from ..errors import UnexpectedResponse
 
 T = TypeVar("T")
 
@@ -26,12 +27,16 @@ class AsyncPager(Generic[T]):
 
     async def pages(self, cursor: str | None = None) -> AsyncIterator[Page[T]]:
         """Page by page, from a cursor on; a page may be empty."""
+        seen: set[str] = set()
         while True:
             page = await self._fetch(cursor)
             yield page
-            if page.next_cursor is None:
-                return
             cursor = page.next_cursor
+            if cursor is None:
+                return
+            if cursor in seen:
+                raise UnexpectedResponse("The pages lead in a circle, so reading on would never end.")
+            seen.add(cursor)
 
     async def page(self, cursor: str | None = None) -> Page[T]:
         """The first page, or the one that a ``next_cursor`` points at."""

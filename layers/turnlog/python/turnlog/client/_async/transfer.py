@@ -161,7 +161,10 @@ class Keep(Protocol):
 
 
 async def _checked(answer: httpx.Response, arriving: Arriving) -> AsyncIterator[bytes]:
-    async for piece in answer.aiter_bytes():
+    # As it is stored, also where somebody has declared an encoding: lengths and checksums are of that.
+    stream = answer.stream
+    assert isinstance(stream, httpx.AsyncByteStream)
+    async for piece in stream:
         yield arriving.take(piece)
 
 

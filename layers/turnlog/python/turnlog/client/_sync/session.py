@@ -89,7 +89,7 @@ class Session:
                 metadata=metadata,
                 compaction=compaction,
                 allow_system_messages=allow_system_messages,
-                idempotency_key=idempotency_key or calls.new_key(),
+                idempotency_key=calls.key_of(idempotency_key),
             )
         )
 
@@ -168,7 +168,7 @@ class Session:
             PreconditionFailed: the log has changed since ``if_match``; ``version`` is the new tag.
             PayloadTooLarge: over 4 MiB; see :meth:`append_all`.
         """
-        key = idempotency_key or calls.new_key()
+        key = calls.key_of(idempotency_key)
         call = calls.append_events(
             self._id,
             calls.whole_batch(events, key),
@@ -191,7 +191,7 @@ class Session:
         Raises:
             What :meth:`append` raises; positions in ``errors`` count in ``events``.
         """
-        key = idempotency_key or calls.new_key()
+        key = calls.key_of(idempotency_key)
         stored: list[Appended] = []
         for batch in calls.batches(events, key):
             call = calls.append_events(self._id, batch, create_if_missing=create_if_missing, key=key)
@@ -296,22 +296,22 @@ class Session:
         with opened(source) as content:
             return self._transfers.upload(self._id, content, media_type)
 
-    def download(self, ref: str, to: str | PathLike[str]) -> Upload:
-        """Write the content of an upload to a file. The file appears whole or not at all, and
-        replaces one of that name.
+    def download(self, ref: str | Upload, to: str | PathLike[str]) -> Upload:
+        """Write the content of an upload to a file. The file appears whole or not at all; it replaces
+        a regular file of that name, and keeps who may read that one.
 
         Raises:
             UploadNotFound: nothing has been uploaded into this session under that ref.
             TransferFailed: the storage refused, or what came is not what was uploaded.
             OSError: the file cannot be written.
         """
-        return self._transfers.download(self._id, ref, Path(to))
+        return self._transfers.download(self._id, calls.ref_of(ref), Path(to))
 
-    def read_upload(self, ref: str) -> bytes:
+    def read_upload(self, ref: str | Upload) -> bytes:
         """The content of an upload, in memory.
 
         Raises:
             UploadNotFound: nothing has been uploaded into this session under that ref.
             TransferFailed: the storage refused, or what came is not what was uploaded.
         """
-        return self._transfers.read(self._id, ref)
+        return self._transfers.read(self._id, calls.ref_of(ref))

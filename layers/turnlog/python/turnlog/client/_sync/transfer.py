@@ -162,7 +162,10 @@ class Keep(Protocol):
 
 
 def _checked(answer: httpx.Response, arriving: Arriving) -> Iterator[bytes]:
-    for piece in answer.iter_bytes():
+    # As it is stored, also where somebody has declared an encoding: lengths and checksums are of that.
+    stream = answer.stream
+    assert isinstance(stream, httpx.SyncByteStream)
+    for piece in stream:
         yield arriving.take(piece)
 
 
