@@ -14,15 +14,15 @@ ARGS ?=
 PARALLEL := $(if $(strip $(ARGS)),,-n 2 --dist loadgroup)
 
 # A value as one word of the shell, whatever is in it.
-word = '$(subst ','\'',$(1))'
+quoted = '$(subst ','\'',$(1))'
 
 # A login shell sets USER; only `make token USER=bob` means it.
-TOKEN_TENANT := $(if $(filter command line,$(origin TENANT)),--tenant $(call word,$(TENANT)))
-TOKEN_USER := $(if $(filter command line,$(origin USER)),--user $(call word,$(USER)))
+TOKEN_TENANT := $(if $(filter command line,$(origin TENANT)),--tenant $(call quoted,$(TENANT)))
+TOKEN_USER := $(if $(filter command line,$(origin USER)),--user $(call quoted,$(USER)))
 
 # Settings of a deployment, for make synth, deploy and destroy (docs/deploy.md).
 CONTEXT ?=
-CONTEXT_WORDS := $(foreach setting,$(CONTEXT),-c $(call word,$(setting)))
+CONTEXT_WORDS := $(foreach setting,$(CONTEXT),-c $(call quoted,$(setting)))
 YES_WORD := $(if $(YES),--yes)
 
 .DEFAULT_GOAL := help
@@ -65,10 +65,10 @@ synth: ## write the checked CloudFormation templates of both stages to cdk.out/
 	@$(BOOTSTRAP) synth -- $(CONTEXT_WORDS)
 
 bootstrap: ## prepare an AWS account and region for the CDK, once: ENVIRONMENT=aws://ACCOUNT/REGION
-	@$(BOOTSTRAP) bootstrap -- $(call word,$(ENVIRONMENT))
+	@$(BOOTSTRAP) bootstrap -- $(call quoted,$(ENVIRONMENT))
 
 deploy: ## deploy into the AWS account of your shell: ISSUER=https://… AUDIENCE=… CONTEXT="name=value …"
-	@$(BOOTSTRAP) deploy -- --issuer $(call word,$(ISSUER)) --audience $(call word,$(AUDIENCE)) $(YES_WORD) $(CONTEXT_WORDS)
+	@$(BOOTSTRAP) deploy -- --issuer $(call quoted,$(ISSUER)) --audience $(call quoted,$(AUDIENCE)) $(YES_WORD) $(CONTEXT_WORDS)
 
 destroy: ## remove it from the account again; table, bucket and key stay
 	@$(BOOTSTRAP) destroy -- $(YES_WORD) $(CONTEXT_WORDS)
