@@ -42,7 +42,7 @@ class MalformedRequest(TurnlogError):
 
 
 class Forbidden(TurnlogError):
-    """The token is valid, but does not say which tenant and user it speaks for."""
+    """Verified, but nobody: a token that names no tenant and user, or a role that may not act here."""
 
     code = "forbidden"
 

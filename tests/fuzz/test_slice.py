@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from tests.fuzz.gateway import BASE, TOKEN, InProcess
 from tests.support.session_api import DOCUMENT, Api
 
 CONFIG = schemathesis.Config.from_path(Path(__file__).parent / "schemathesis.toml")
-SCHEMA = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)
+# Its own copy: hooks change examples in place, and other tests read the same document.
+SCHEMA = schemathesis.openapi.from_dict(deepcopy(DOCUMENT), config=CONFIG)
 AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
 
 
