@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from tests.support.fake_api import TOKEN, URL, FakeApi
-from turnlog.client import Client
+from turnlog import client as package
+from turnlog.client import Client, TurnlogError
 
 GUIDE = Path(__file__).parents[4] / "docs" / "client.md"
 SNIPPETS = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
@@ -24,6 +25,7 @@ def test_the_snippets_of_the_guide_run(
     (tmp_path / ".turnlog").mkdir()
     (tmp_path / ".turnlog" / "local.json").write_text(json.dumps({"url": URL, "token": TOKEN}))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TURNLOG_HOME", raising=False)
     server = httpx.MockTransport(api)
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: server.handle_request(request))
     monkeypatch.setattr(
@@ -47,3 +49,19 @@ def test_the_snippets_of_the_guide_run(
 def test_the_guide_has_snippets() -> None:
     """So that the test above tests something."""
     assert len(SNIPPETS) >= 8
+
+
+def test_the_table_of_errors_names_each_of_them_below_its_base() -> None:
+    """Every public exception has its line, and an indented one is caught by the line that it stands under."""
+    rows = re.findall(r"^\| ((?:&emsp;)*)`(\w+)` \|", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
+    public = {name: kind for name in package.__all__ if isinstance(kind := getattr(package, name), type)}
+    errors = {name: kind for name, kind in public.items() if issubclass(kind, TurnlogError)}
+    assert sorted(errors.keys() - {"TurnlogError"}) == sorted(name for _, name in rows)
+
+    above: list[type[TurnlogError]] = [TurnlogError]
+    for indent, name in rows:
+        depth = indent.count("&emsp;") + 1
+        del above[depth:]
+        assert depth == len(above), name
+        assert issubclass(errors[name], above[-1]), name
+        above.append(errors[name])
