@@ -137,14 +137,15 @@ class Ledger:
         heads = (self.head_at(moment) for moment in range(entry.began, entry.ended + 1))
         return any(none if head is None else test(*head) for head in heads)
 
-    def was_dead(self, entry: Entry, user: str | None = None) -> bool:
-        """Whether at some moment there was no live session (of this user)."""
+    def was_dead(self, entry: Entry, user: str | None = None, *, expiry: bool = False) -> bool:
+        """Whether at some moment there was no live session (of this user); at the port expiry does not
+        end a session, unless the call itself asks (``expiry``)."""
         assert entry.ended_at is not None
         end = entry.ended_at
 
         def dead(deleted: bool, inc: int, owner: str, expires: Instant | None) -> bool:
             if user is None:
-                return deleted
+                return deleted or (expiry and expires is not None and expires <= end)
             return deleted or owner != user or (expires is not None and expires <= end)
 
         return self.sometimes(entry, dead, none=True)
@@ -159,13 +160,21 @@ class Ledger:
 
     # ------------------------------------------------------------------ judging
 
-    def failed(self, entry: Entry, error: TurnlogError, user: str | None, *, expected: tuple[type, ...] = ()) -> None:
+    def failed(
+        self,
+        entry: Entry,
+        error: TurnlogError,
+        user: str | None,
+        *,
+        expected: tuple[type, ...] = (),
+        expiry: bool = False,
+    ) -> None:
         """A refusal: something has to have been there that refuses."""
         assert not isinstance(error, CorruptLog), f"the store lost its own way: {error}"
         if isinstance(error, StoreUnavailable):
             assert entry.disturbed, f"unavailable, though nobody was in the way: {error}"
         elif isinstance(error, SessionNotFound):
-            assert self.was_dead(entry, user), "not found, though it was there all the time"
+            assert self.was_dead(entry, user, expiry=expiry), "not found, though it was there all the time"
         elif isinstance(error, SessionExists):
             assert self.was_live(entry), "taken, though nobody held it"
         else:
@@ -255,15 +264,19 @@ class Ledger:
             assert life.commits[-1][1].is_closing, "DELETE was answered before the log was closed"
             self.closed.add(head[1])
 
-    def passed(self, entry: Entry, label: str, seen: Version, applied: bool) -> None:
-        """True: the pass counts, and nothing came between. False: it does not count, ever."""
+    def passed(self, entry: Entry, label: str, seen: Version, applied: bool, *, strict: bool = True) -> None:
+        """True: the pass counts, and nothing came between; without ``strict``, no other pass. False: it
+        does not count, ever."""
         found = [(life, p) for life in self.lives().values() for p in life.passes if p.label == label]
         assert len(found) == applied, f"the pass was answered {applied} and counts {len(found)} times"
         if not applied:
             self.refused_plans.add(label)
         for life, one in found:
             # The port knows versions as plain numbers, so a next life may stand at the same one.
-            assert life.last_seq_at(one.moment) + one.generation - 1 == seen.number, "something came between"
+            if strict:
+                assert life.last_seq_at(one.moment) + one.generation - 1 == seen.number, "something came between"
+            else:
+                assert (life.inc, one.generation - 1) == (seen.inc, seen.generation), "a pass came between"
 
     def read(self, entry: Entry, session: StoredSession, events: Sequence[SessionEvent], *, generation: int) -> None:
         """What a read showed of a life, as of a generation, is what stands there."""
@@ -279,8 +292,15 @@ class Ledger:
         """The full log, archived flags set by what the passes that count were told to archive."""
         archived: set[str] = set()
         inserted: set[str] = set()
+        found: dict[str, tuple[set[str], set[str]]] = {}
         for one in life.passes:
-            if generation is None or one.generation <= generation:
+            if generation is not None and one.generation > generation:
+                break
+            found[one.id] = set(archived), set(inserted)
+            if one.undoes is not None:
+                archived_then, inserted_then = found[one.undoes]
+                archived = archived_then | (inserted - inserted_then)
+            else:
                 archived |= self.plans[one.label].archive
                 inserted |= {e.id for e in one.events}
         return [

@@ -15,6 +15,8 @@ from turnlog.domain.errors import (
     Conflict,
     IdempotencyKeyReused,
     InvalidRequest,
+    NotNewestPass,
+    PassNotFound,
     PreconditionFailed,
     SessionNotFound,
     TurnlogError,
@@ -22,7 +24,8 @@ from turnlog.domain.errors import (
 from turnlog.domain.event import EventDraft
 from turnlog.domain.exactjson import JsonObject
 from turnlog.domain.message import Message
-from turnlog.domain.ports import CompactionPlan, IdempotencyKey, Insertion
+from turnlog.domain.passes import PassDetail
+from turnlog.domain.ports import CompactionPlan, IdempotencyKey, Insertion, PassRequest, Window
 from turnlog.domain.session import SessionChanges, Version
 from turnlog.service import CreateSession, SessionService
 from turnlog.testing.builders import a_session
@@ -364,6 +367,7 @@ class Compact:
     scattered: bool = False
     summary: bool = True
     stale: bool = False
+    strict: bool = True
 
     def run(self, actor: Actor) -> None:
         entry = actor.begin()
@@ -383,22 +387,61 @@ class Compact:
         plan = CompactionPlan(
             frozenset([*(e.id for e in gone), *inserts]),
             (Insertion(rest[0] if rest else None, (summary,)),) if self.summary else (),
-            {"label": label},
+            PassDetail(user=label),
         )
         actor.ledger.plans[label] = plan
         seen = window.session.version
         entry = actor.begin()
         try:
-            applied = actor.process.repository.apply_compaction(
-                SESSION, plan, seen.number - self.stale, now=actor.world.now()
-            )
+            applied = self._apply(actor, plan, seen)
         except TurnlogError as error:
             # Another life may hold the id by now, and none of the plan's events.
             expected = (InvalidRequest,) if entry.disturbed else ()
-            actor.ledger.failed(actor.ledger.end(entry), error, None, expected=expected)
+            actor.ledger.failed(actor.ledger.end(entry), error, None, expected=expected, expiry=not self.strict)
         else:
-            actor.ledger.passed(actor.ledger.end(entry), label, seen, applied)
+            actor.ledger.passed(actor.ledger.end(entry), label, seen, applied, strict=self.strict)
             assert applied or entry.disturbed or self.stale, "a pass without a rival was refused"
+
+    def _apply(self, actor: Actor, plan: CompactionPlan, seen: Version) -> bool:
+        repository, now = actor.process.repository, actor.world.now()
+        if self.strict:
+            return repository.apply_compaction(SESSION, plan, seen.number - self.stale, now=now)
+
+        def decide(window: Window) -> CompactionPlan | None:
+            """The plan is for one generation of one life; it may have been made long before."""
+            version = window.session.version
+            same = (version.inc, version.generation) == (seen.inc, seen.generation - self.stale)
+            return plan if same else None
+
+        return repository.compact(PassRequest(SESSION, decide, now)).status == "landed"
+
+
+@dataclass(frozen=True)
+class Undo:
+    """The newest pass undone, as a window shows it; somebody else may run another one meanwhile."""
+
+    def run(self, actor: Actor) -> None:
+        entry = actor.begin()
+        repository, now = actor.process.repository, actor.world.now()
+        label = actor.label()
+        try:
+            session = repository.find(SESSION)
+            newest = repository.passes(session, limit=1).passes if session else ()
+            if not newest:
+                actor.ledger.end(entry)
+                return
+            outcome = repository.undo(SESSION, newest[0].id, now=now, detail=PassDetail(user=label))
+        except (NotNewestPass, PassNotFound) as error:
+            actor.ledger.end(entry)
+            assert entry.disturbed, f"the newest pass could not be undone: {error}"
+        except TurnlogError as error:
+            actor.ledger.failed(actor.ledger.end(entry), error, None, expiry=True)
+        else:
+            actor.ledger.end(entry)
+            assert outcome.record is not None
+            assert outcome.record.undoes == newest[0].id
+            counting = [p for life in actor.ledger.lives().values() for p in life.passes]
+            assert [p.undoes for p in counting if p.id == outcome.record.id] == [newest[0].id]
 
 
 @dataclass(frozen=True)

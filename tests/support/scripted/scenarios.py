@@ -19,6 +19,7 @@ from .operations import (
     ReadWindow,
     Resend,
     ReuseKey,
+    Undo,
     Save,
     Walk,
 )
@@ -78,6 +79,12 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "pass over a summary": Scenario(
         _after(Append(IDS * 3), Compact(3, scattered=True), Append(IDS)), Compact(3), Compact(1, summary=False)
     ),
+    "pass in the default form": Scenario(_after(Append(IDS * 3)), Compact(2, strict=False), Compact(2, strict=False)),
+    "default pass over a summary": Scenario(
+        _after(Append(IDS * 3), Compact(3, scattered=True), Append(IDS)), Compact(3, strict=False), Undo()
+    ),
+    "undo": Scenario(_after(Append(IDS * 3), Compact(2), Append(IDS), Compact(2)), Undo(), Undo()),
+    "undo of an undo": Scenario(_after(Append(IDS * 3), Compact(2, scattered=True), Undo()), Undo(), Compact(2)),
     "delete": Scenario(_after(Append(IDS)), Delete(), Delete()),
     "delete what expired": Scenario(_after(Append(IDS)), Expire(purge=True), Expire(purge=True)),
 }
@@ -98,6 +105,8 @@ RIVALS: Final[dict[str, tuple[Operation, ...]]] = {
     "many appends": (*[Append(IDS)] * 4, Append((("new", 0),) * 3)),
     "the same again": (Resend(-1),),
     "a pass": (Compact(1),),
+    "an undo": (Undo(),),
+    "a pass and its undo": (Compact(1, strict=False), Undo()),
     "a delete": (Delete(),),
     "an expiry": (Expire(purge=True),),
     "another life": (Delete(), Create("bob")),

@@ -18,6 +18,7 @@ from .operations import (
     ReadWindow,
     Resend,
     ReuseKey,
+    Undo,
     Walk,
 )
 from .process import Fault, Stale
@@ -47,6 +48,7 @@ compactions = st.builds(
     scattered=st.booleans(),
     summary=st.booleans(),
     stale=st.sampled_from([False] * 5 + [True]),
+    strict=st.booleans(),
 )
 lives = st.one_of(
     st.builds(Create, user=users, token=st.sampled_from([None, 1])), st.builds(Delete, user=users), st.just(Delete())
@@ -56,6 +58,8 @@ rare = st.one_of(
     st.builds(Expire, st.booleans()),
     st.builds(Patch, st.booleans(), users),
     st.builds(ReadWindow, st.booleans()),
+    st.just(Undo()),
+    st.just(Undo()),
     st.builds(Walk, st.sampled_from(["asc", "desc"]), st.sampled_from([None, 1, 3])),
 )
 kinds: dict[str, st.SearchStrategy[Operation]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -26,6 +25,8 @@ class RealPass:
     moment: Moment
     generation: int
     events: tuple[SessionEvent, ...]
+    id: str
+    undoes: str | None
 
 
 @dataclass
@@ -123,8 +124,9 @@ def _read_passes(world: World, life: Life, session_id: str) -> None:
         assert head.generation == len(life.passes) + 1, "a generation was skipped"
         item = world.table.at(pass_key(head, head.last_pass))
         assert item is not None, "the head names a pass that is not there"
-        detail = json.loads(str(item["detail"]))
-        life.passes.append(RealPass(detail["label"], at, head.generation, decode_pass(item, session_id).events))
+        made = decode_pass(item, session_id)
+        label = made.detail.user or ""
+        life.passes.append(RealPass(label, at, head.generation, made.events, made.id, made.undoes))
 
 
 def _check_unique(events: Iterable[SessionEvent], count: int) -> None:

@@ -16,7 +16,8 @@ from turnlog.testing.builders import START, history
         ("s1 u1 c1 t1 a1 u2 u3 a3", "s1", ["u1 c1 t1 a1", "u2", "u3 a3"]),
         ("~u:p ~a:s u1 ~u:q a1", "~u:p ~a:s", ["u1 ~u:q a1"]),
         ("u1 u2@b a2@b a1", "", ["u1 u2 a2 a1"]),
-        ("u1@b a1@b", "u1 a1", []),
+        ("u1@b a1@b", "", ["u1 a1"]),
+        ("a1@b u1@b a2@c u2@c", "a1", ["u1 a2", "u2"]),
     ],
 )
 def test_a_log_is_a_preamble_and_turns(story: str, preamble: str, turns: list[str]) -> None:

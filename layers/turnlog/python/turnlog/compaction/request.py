@@ -10,6 +10,7 @@ from ..domain.event import SessionEvent
 from ..domain.ports import TokenCounter
 from ..domain.session import Session
 from ..domain.tokens import EstimatingCounter, format_message
+from ..domain.turn import is_conversation, is_only_branches, starts_turn
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,16 @@ class CompactionRequest:
     @cached_property
     def real(self) -> tuple[SessionEvent, ...]:
         """The conversation: neither synthetic nor a stored system message (spec 7.5)."""
-        return tuple(e for e in self.events if not e.synthetic and e.role != "system")
+        return tuple(filter(is_conversation, self.events))
 
     @cached_property
     def only_branches(self) -> bool:
         """Whether the whole conversation is on branches: then these are its turns (DESIGN 6)."""
-        return bool(self.real) and not any(e.is_root for e in self.real)
+        return is_only_branches(self.real)
 
     def is_turn_start(self, event: SessionEvent) -> bool:
         """Whether a turn begins here: a root, non-synthetic user event (spec 7.2)."""
-        return event.is_turn_start or (self.only_branches and event.role == "user" and not event.synthetic)
+        return starts_turn(event, only_branches=self.only_branches)
 
     def uses_slot(self, event: SessionEvent) -> bool:
         """Whether it counts where events are counted: branch events travel with their turn (spec 7.6)."""

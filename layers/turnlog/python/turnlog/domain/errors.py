@@ -115,6 +115,17 @@ class UploadNotFound(NotFound):
         self.ref = ref
 
 
+class PassNotFound(NotFound):
+    """No pass of that id is in the session's history."""
+
+    code = "compaction-not-found"
+
+    def __init__(self, session_id: str, pass_id: str) -> None:
+        super().__init__(f"Session {session_id!r} holds no compaction {pass_id!r}.")
+        self.session_id = session_id
+        self.pass_id = pass_id
+
+
 class Conflict(TurnlogError):
     """The request is valid, but the present state refuses it."""
 
@@ -140,6 +151,20 @@ class EventIdReused(Conflict):
         detail = f"Event id {event_id!r} {where} with different content."
         super().__init__(detail, errors=[FieldError(pointer, detail)] if pointer else ())
         self.id = event_id
+
+
+class NotNewestPass(Conflict):
+    """Another pass has followed the one that was to be undone."""
+
+    code = "compaction-not-newest"
+
+    def __init__(self, session_id: str, pass_id: str) -> None:
+        super().__init__(
+            f"Only the newest compaction of session {session_id!r} can be undone, "
+            f"and {pass_id!r} has been followed by another."
+        )
+        self.session_id = session_id
+        self.pass_id = pass_id
 
 
 class TooFragmented(Conflict):

@@ -15,6 +15,7 @@ from .archive import ArchiveState
 from .event import EventDraft, SessionEvent
 from .filter import EventFilter
 from .instant import Instant
+from .passes import NO_SIZE, Attempt, Due, PassDetail, PassPage, PassRecord, WindowSize, never_due
 from .session import Session, SessionChanges, StoredSession, Version
 from .uploads import EventLink, StoredUpload, UploadGrant, UploadRef, UploadRequest
 
@@ -90,6 +91,7 @@ class AppendRequest:
 
     ``crowded`` says that others are known to append at this moment (the caller has just lost a
     race to create the session), so that a store may spread them before they meet at one slot.
+    ``due`` decides whether the commit asks for a pass.
     """
 
     session_id: str
@@ -98,6 +100,7 @@ class AppendRequest:
     key: IdempotencyKey | None = None
     guard: Guard = field(default=no_guard)
     crowded: bool = False
+    due: Due = field(default=never_due)
 
 
 @dataclass(frozen=True)
@@ -112,10 +115,12 @@ class Appended:
 
 @dataclass(frozen=True)
 class AppendResult:
-    """The answer to an append; ``version`` is that of the log right after it."""
+    """The answer to an append; ``version`` is that of the log right after it. ``due``: this append has
+    asked for a pass."""
 
     events: tuple[Appended, ...]
     version: Version
+    due: bool = False
 
     @property
     def all_replayed(self) -> bool:
@@ -140,8 +145,39 @@ class CompactionPlan:
 
     archive: frozenset[str] = frozenset()
     insert: tuple[Insertion, ...] = ()
-    detail: Mapping[str, object] = field(default_factory=dict)
-    """What the pass item records besides: strategy, model, tokens, who asked."""
+    detail: PassDetail = field(default_factory=PassDetail)
+    attempt: Attempt | None = None
+    """What the session remembers beside the pass: that the trigger still fires, for example."""
+
+
+@dataclass(frozen=True)
+class PassRequest:
+    """A pass to run in one go: read the window, decide, write.
+
+    ``decide`` gives the plan for the window that was read, or None to leave it. By default the
+    pass lands although events are appended meanwhile, and only another pass, or the session's end,
+    makes it lose. With ``only_at`` it lands only if the log is, and stays, at that version.
+    ``pass_id`` is the id that the pass gets, and makes the request safe to repeat.
+    """
+
+    session_id: str
+    decide: Callable[[Window], CompactionPlan | None]
+    now: Instant
+    only_at: Version | None = None
+    pass_id: str | None = None
+
+
+PassStatus = Literal["landed", "nothing", "coalesced"]
+"""``nothing``: the plan was None. ``coalesced``: another pass, or with ``only_at`` an append, was first."""
+
+
+@dataclass(frozen=True)
+class PassOutcome:
+    """What became of a pass; ``version`` is the newest that is known."""
+
+    status: PassStatus
+    version: Version
+    record: PassRecord | None = None
 
 
 @dataclass(frozen=True, order=True)
@@ -175,6 +211,7 @@ class Window:
     session: StoredSession
     archive: ArchiveState
     events: tuple[SessionEvent, ...]
+    size: WindowSize = NO_SIZE
 
 
 @dataclass(frozen=True)
@@ -236,9 +273,16 @@ class SessionRepository(Protocol):
         ...
 
     def update(
-        self, session_id: str, changes: SessionChanges, *, now: Instant, if_rev: int | None = None
+        self,
+        session_id: str,
+        changes: SessionChanges,
+        *,
+        now: Instant,
+        if_rev: int | None = None,
+        due: Due = never_due,
     ) -> StoredSession:
-        """Change a live session's record.
+        """Change a live session's record. A new policy forgets the attempts of the old one, and
+        ``due`` decides whether it asks for a pass at once.
 
         Raises:
             SessionNotFound: unknown, deleted, or expired at ``now``.
@@ -305,6 +349,54 @@ class SessionRepository(Protocol):
             SessionNotFound: unknown or deleted.
             InvalidRequest: an id or anchor that the log does not hold; nothing changes.
             TooFragmented: the archive state would grow over its limit; nothing changes.
+        """
+        ...
+
+    def compact(self, request: PassRequest) -> PassOutcome:
+        """Run one pass; what it writes does not depend on the length of the session (DESIGN 4).
+
+        Raises:
+            SessionNotFound: unknown, deleted, or expired at ``request.now``.
+            InvalidRequest: the plan names an id or anchor that the log does not hold.
+            TooFragmented: the archive state would grow over its limit; nothing changes.
+            StoreUnavailable: it could not be committed in time.
+            Whatever ``decide`` raises.
+        """
+        ...
+
+    def undo(self, session_id: str, pass_id: str, *, now: Instant, detail: PassDetail) -> PassOutcome:
+        """Restore the window as it was before the newest pass, which ``pass_id`` has to name. That is
+        a pass itself, so undoing it does the first one again; until the window has grown no trigger
+        runs another. A repeated call gives the undo that the first one made.
+
+        Raises:
+            SessionNotFound: unknown, deleted, or expired at ``now``.
+            PassNotFound: the session's history holds no such pass.
+            NotNewestPass: another pass has followed it.
+            StoreUnavailable: it could not be committed in time.
+        """
+        ...
+
+    def passes(self, session: StoredSession, *, first: str | None = None, limit: int = 20) -> PassPage:
+        """The passes of this life, newest first, beginning at ``first``.
+
+        Raises:
+            SessionNotFound: this life of the session has ended.
+            InvalidRequest: ``first`` is not a pass of this history.
+            CorruptLog: a pass is listed but gone.
+        """
+        ...
+
+    def find_pass(self, session: StoredSession, pass_id: str) -> PassRecord | None:
+        """One pass that counts, by its id."""
+        ...
+
+    def record_attempt(self, session: StoredSession, attempt: Attempt, *, now: Instant) -> bool:
+        """Remember what became of a try, if nobody has remembered another one, or run a pass, since
+        ``session`` was read. False when somebody has, or when the session has ended.
+
+        Raises:
+            StoreUnavailable: whether it was written is not known.
         """
         ...
 

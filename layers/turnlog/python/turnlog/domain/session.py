@@ -12,6 +12,7 @@ from .errors import InvalidRequest
 from .event import has_text
 from .exactjson import EMPTY, JsonObject, JsonValue
 from .instant import Instant
+from .passes import Attempt
 
 DEFAULT_TTL_SECONDS: Final = 60 * 86_400
 """The lifetime of a session that asks for none: 60 days (spec 1.3)."""
@@ -140,11 +141,13 @@ class ETag:
 @dataclass(frozen=True)
 class StoredSession:
     """A session as the store holds it: the record and the counters of one consistent or stale
-    view. ``rev`` counts the changes of the record."""
+    view. ``rev`` counts the changes of the record; ``attempt`` is what became of the newest try to
+    compact it, when that changed nothing."""
 
     record: Session
     version: Version
     rev: int = 0
+    attempt: Attempt | None = None
 
     @property
     def id(self) -> str:

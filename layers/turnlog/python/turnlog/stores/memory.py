@@ -20,6 +20,8 @@ from ..domain.errors import (
     Conflict,
     IdempotencyKeyReused,
     InvalidRequest,
+    NotNewestPass,
+    PassNotFound,
     PreconditionFailed,
     SessionExists,
     SessionNotFound,
@@ -29,6 +31,7 @@ from ..domain.exactjson import EMPTY, JsonObject
 from ..domain.filter import EventFilter
 from ..domain.instant import Instant
 from ..domain.message import Message
+from ..domain.passes import Attempt, Due, DueView, PassDetail, PassPage, PassRecord, WindowSize, less, never_due
 from ..domain.ports import (
     KEY_ENDED,
     Appended,
@@ -39,13 +42,26 @@ from ..domain.ports import (
     IdempotencyKey,
     ListOrder,
     Order,
+    PassOutcome,
+    PassRequest,
     Place,
     SessionEntry,
     SessionPage,
+    TokenCounter,
     Window,
     place_of,
 )
 from ..domain.session import Session, SessionChanges, StoredSession, Version
+from ..domain.tokens import EstimatingCounter, format_message
+from ..domain.turn import is_only_branches, starts_turn
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """A pass, and the archive state that it found."""
+
+    record: PassRecord
+    before: ArchiveState
 
 
 @dataclass
@@ -59,6 +75,8 @@ class _Life:
     rev: int = 0
     generation: int = 0
     archive: ArchiveState = field(default_factory=ArchiveState)
+    attempt: Attempt | None = None
+    passes: list[_Pass] = field(default_factory=list)
     logged: list[SessionEvent] = field(default_factory=list)
     inserted: dict[str, tuple[SessionEvent, ...]] = field(default_factory=dict)
     by_id: dict[str, SessionEvent] = field(default_factory=dict)
@@ -69,7 +87,7 @@ class _Life:
         return Version(self.inc, len(self.logged), self.generation)
 
     def stored(self) -> StoredSession:
-        return StoredSession(_fresh_record(self.record), self.version, self.rev)
+        return StoredSession(_fresh_record(self.record), self.version, self.rev, self.attempt)
 
     def log(self) -> list[SessionEvent]:
         """The full log in its order, each event as a reader may have it."""
@@ -97,14 +115,21 @@ class InMemorySessionRepository:
         tenant: whose sessions these are.
         database: where they lie; repositories of several tenants may share one.
         batch_size: how many events :meth:`walk` gives at once.
+        counter: counts the tokens of the window's size.
     """
 
     def __init__(
-        self, tenant: str = "default", *, database: MemoryDatabase | None = None, batch_size: int = 100
+        self,
+        tenant: str = "default",
+        *,
+        database: MemoryDatabase | None = None,
+        batch_size: int = 100,
+        counter: TokenCounter | None = None,
     ) -> None:
         self._tenant = tenant
         self._db = MemoryDatabase() if database is None else database
         self._batch_size = batch_size
+        self._counter = counter or EstimatingCounter()
 
     # ------------------------------------------------------------------ sessions
 
@@ -168,13 +193,17 @@ class InMemorySessionRepository:
             return SessionPage(entries, _token(order_by, key(page[-1])) if len(mine) > limit else None)
 
     def update(
-        self, session_id: str, changes: SessionChanges, *, now: Instant, if_rev: int | None = None
+        self,
+        session_id: str,
+        changes: SessionChanges,
+        *,
+        now: Instant,
+        if_rev: int | None = None,
+        due: Due = never_due,
     ) -> StoredSession:
-        """Change a live session's record."""
+        """Change a live session's record. Nobody is told of ``due`` here."""
         with self._db.lock:
-            life = self._find(session_id)
-            if life is None or life.record.expired(now):
-                raise SessionNotFound(session_id)
+            life = self._live(session_id, now)
             if if_rev is not None and if_rev != life.rev:
                 raise PreconditionFailed(
                     "The session has changed since the version in If-Match.",
@@ -183,6 +212,8 @@ class InMemorySessionRepository:
                 )
             life.record = _fresh_record(life.record.changed(changes))
             life.rev += 1
+            if changes.set_compaction:
+                life.attempt = None
             return life.stored()
 
     def delete(self, session_id: str) -> bool:
@@ -230,12 +261,15 @@ class InMemorySessionRepository:
         for i, draft in enumerate(request.drafts):
             if draft.id is not None and draft.id not in life.by_id:
                 _refuse_made_up(draft.id, life.inc, f"/events/{i}/id")
-        before = len(life.logged)
+        before, size = len(life.logged), WindowSize() if request.due is never_due else self._size(life)
         appended = tuple(self._write_one(life, draft, request.now) for draft in request.drafts)
         if len(life.logged) == before:
             return AppendResult(appended, life.version)
         life.last_activity = request.now
-        result = AppendResult(appended, life.version)
+        due = request.due is not never_due and request.due(
+            DueView(life.record.compaction, life.attempt, size, self._size(life))
+        )
+        result = AppendResult(appended, life.version, due)
         if request.key is not None:
             life.answers[request.key.key] = (request.key.request, result)
         return result
@@ -294,7 +328,8 @@ class InMemorySessionRepository:
             life = self._find(session_id)
             if life is None:
                 return None
-            return Window(life.stored(), life.archive, tuple(e for e in life.log() if not e.archived))
+            active = tuple(e for e in life.log() if not e.archived)
+            return Window(life.stored(), life.archive, active, self._size(life))
 
     def version(self, session_id: str) -> int:
         """The version number; 0 when unknown."""
@@ -310,16 +345,134 @@ class InMemorySessionRepository:
             life = self._get(session_id)
             if life.version.number != expected_version:
                 return False
-            seqs, passes = _archived_by(plan, life)
-            generation = life.generation + 1
-            new = _inserted_by(plan, life, generation, now)
-            listed = [ActiveInsert(_pass_id(generation), _place_of_first(new))] if new else []
-            life.archive = life.archive.after(archive=seqs, drop_passes=passes, insert=listed)
-            life.generation = generation
-            if new:
-                life.inserted[_pass_id(generation)] = new
-                life.by_id.update((event.id, event) for event in new)
+            self._land(life, plan, _pass_id(life.generation + 1), now)
             return True
+
+    def compact(self, request: PassRequest) -> PassOutcome:
+        """Run one pass. ``decide`` runs outside the lock, as between the calls to a real store."""
+        with self._db.lock:
+            life = self._live(request.session_id, request.now)
+            made = self._made(life, request.pass_id)
+            if made is not None:
+                return made
+            window = self.window(request.session_id)
+        assert window is not None
+        seen = window.session.version
+        if request.only_at not in (None, seen):
+            return PassOutcome("coalesced", seen)
+        plan = request.decide(window)
+        if plan is None:
+            return PassOutcome("nothing", seen)
+        with self._db.lock:
+            life = self._live(request.session_id, request.now)
+            if life.inc != seen.inc:
+                raise SessionNotFound(request.session_id)
+            appended = request.only_at is not None and life.version.last_seq != seen.last_seq
+            if life.generation != seen.generation or appended:
+                return self._made(life, request.pass_id) or PassOutcome("coalesced", life.version)
+            record = self._land(life, plan, request.pass_id or _pass_id(life.generation + 1), request.now)
+            return PassOutcome("landed", life.version, record)
+
+    def undo(self, session_id: str, pass_id: str, *, now: Instant, detail: PassDetail) -> PassOutcome:
+        """Restore the window as it was before the newest pass; a pass itself."""
+        with self._db.lock:
+            life = self._live(session_id, now)
+            known = {made.record.id for made in life.passes}
+            if pass_id not in known:
+                raise PassNotFound(session_id, pass_id)
+            newest = life.passes[-1]
+            if newest.record.undoes == pass_id:
+                return PassOutcome("landed", life.version, newest.record)
+            if newest.record.id != pass_id:
+                raise NotNewestPass(session_id, pass_id)
+            before = life.archive
+            life.archive = newest.before
+            life.generation += 1
+            record = self._remember(life, before, _pass_id(life.generation), now, detail, undoes=pass_id)
+            life.attempt = Attempt(1, "held", now, reason="undone", size=self._size(life))
+            return PassOutcome("landed", life.version, record)
+
+    def passes(self, session: StoredSession, *, first: str | None = None, limit: int = 20) -> PassPage:
+        """The passes of this life, newest first."""
+        with self._db.lock:
+            life = self._same_life(session)
+            if life is None:
+                raise SessionNotFound(session.id)
+            newest_first = [made.record for made in reversed(life.passes)]
+            ids_ = [record.id for record in newest_first]
+            if first is not None and first not in ids_:
+                raise InvalidRequest.at("query:cursor", "names no compaction of this session")
+            at = 0 if first is None else ids_.index(first)
+            page = newest_first[at : at + limit]
+            return PassPage(tuple(page), ids_[at + limit] if at + limit < len(ids_) else None)
+
+    def find_pass(self, session: StoredSession, pass_id: str) -> PassRecord | None:
+        """One pass that counts, by its id."""
+        with self._db.lock:
+            life = self._same_life(session)
+            found = [] if life is None else [made.record for made in life.passes if made.record.id == pass_id]
+            return found[0] if found else None
+
+    def record_attempt(self, session: StoredSession, attempt: Attempt, *, now: Instant) -> bool:
+        """Remember what became of a try, if the session is as it was read."""
+        with self._db.lock:
+            life = self._same_life(session)
+            same = life is not None and life.generation == session.version.generation
+            if life is None or not same or life.attempt != session.attempt or life.record.expired(now):
+                return False
+            life.attempt = attempt
+            return True
+
+    def _made(self, life: _Life, pass_id: str | None) -> PassOutcome | None:
+        """The outcome of a pass of that id, when it has been made before."""
+        found = [made.record for made in life.passes if made.record.id == pass_id]
+        return PassOutcome("landed", life.version, found[0]) if found else None
+
+    def _land(self, life: _Life, plan: CompactionPlan, pass_id: str, now: Instant) -> PassRecord:
+        seqs, passes = _archived_by(plan, life)
+        new = _inserted_by(plan, life, pass_id, now)
+        listed = [ActiveInsert(pass_id, _place_of_first(new))] if new else []
+        before = life.archive
+        life.archive = before.after(archive=seqs, drop_passes=passes, insert=listed)
+        life.generation += 1
+        life.attempt = plan.attempt
+        if new:
+            life.inserted[pass_id] = new
+            life.by_id.update((event.id, event) for event in new)
+        return self._remember(life, before, pass_id, now, plan.detail, inserted=tuple(event.id for event in new))
+
+    @staticmethod
+    def _remember(
+        life: _Life,
+        before: ArchiveState,
+        pass_id: str,
+        now: Instant,
+        detail: PassDetail,
+        *,
+        inserted: tuple[str, ...] = (),
+        undoes: str | None = None,
+    ) -> PassRecord:
+        record = PassRecord(
+            id=pass_id,
+            generation=life.generation,
+            at=now,
+            archived=less(life.archive.ranges, before.ranges),
+            restored=less(before.ranges, life.archive.ranges),
+            inserted=inserted,
+            undoes=undoes,
+            detail=detail,
+        )
+        life.passes.append(_Pass(record, before))
+        return record
+
+    def _size(self, life: _Life) -> WindowSize:
+        everything = [*life.logged, *(event for events in life.inserted.values() for event in events)]
+        active = [event for event in everything if life.archive.is_active(event)]
+        only_branches = is_only_branches(life.logged)
+        return WindowSize(
+            turns=sum(starts_turn(event, only_branches=only_branches) for event in active),
+            tokens=sum(self._counter.count(format_message(event.message)) for event in active),
+        )
 
     # ------------------------------------------------------------------ helpers
 
@@ -332,6 +485,12 @@ class InMemorySessionRepository:
     def _get(self, session_id: str) -> _Life:
         life = self._find(session_id)
         if life is None:
+            raise SessionNotFound(session_id)
+        return life
+
+    def _live(self, session_id: str, now: Instant) -> _Life:
+        life = self._get(session_id)
+        if life.record.expired(now):
             raise SessionNotFound(session_id)
         return life
 
@@ -372,9 +531,9 @@ def _archived_by(plan: CompactionPlan, life: _Life) -> tuple[set[int], set[str]]
     return seqs, set(named)
 
 
-def _inserted_by(plan: CompactionPlan, life: _Life, generation: int, now: Instant) -> tuple[SessionEvent, ...]:
+def _inserted_by(plan: CompactionPlan, life: _Life, pass_id: str, now: Instant) -> tuple[SessionEvent, ...]:
     """The events that a plan inserts, each at its position."""
-    last_seq, pass_id = len(life.logged), _pass_id(generation)
+    last_seq, generation = len(life.logged), life.generation + 1
     new: list[SessionEvent] = []
     taken = set(life.by_id)
     for insertion in plan.insert:

@@ -44,7 +44,7 @@ def test_a_closing_commit_has_no_event_and_no_seq() -> None:
 
 
 def test_totals_add_up_and_come_back() -> None:
-    totals = Totals(1, 200, 30_000).plus(turns=1, tokens=5, size=7)
+    totals = Totals(1, 200, 30_000).plus(Totals(1, 5, 7))
     assert totals == Totals(2, 205, 30_007)
     assert Totals.decode(totals.encode()) == totals
 

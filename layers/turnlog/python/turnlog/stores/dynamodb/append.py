@@ -31,14 +31,14 @@ from ...domain.errors import (
     TurnlogError,
 )
 from ...domain.event import SessionEvent
+from ...domain.passes import DueView
 from ...domain.ports import Appended, AppendRequest, AppendResult, AppendView, TokenCounter
 from ...domain.session import StoredSession, Version
-from ...domain.tokens import format_message
 from . import keys
 from .blobs import BlobStore
 from .body import pack, to_bytes
 from .idblocks import Blocks, IdBlocks, Lookup
-from .items import Blob, Commit, Head
+from .items import Blob, Commit, Head, Totals
 from .known import FOLD_AFTER, FOLD_BEFORE, KEY_HASH, NOTHING, Known, KnownKey, hash_id
 from .pacing import Pacing, Race
 from .reader import Reader
@@ -111,7 +111,7 @@ class Appender:
             taken = self._put_slot(commit, race)
             if taken is None:
                 self._fold_after(judged, commit)
-                return AppendResult(judged.placed, Version(commit.inc, commit.last, commit.generation))
+                return AppendResult(judged.placed, Version(commit.inc, commit.last, commit.generation), commit.due)
             view = self._after_loss(request, view, taken, race)
 
     # ------------------------------------------------------------------ judging
@@ -252,13 +252,11 @@ class Appender:
         first = view.last_seq + 1
         if first + len(events) - 1 > keys.MAX_SEQ:
             raise InvalidRequest.at("/events", f"a session holds at most {keys.MAX_SEQ} events")
-        totals = view.totals.plus(
-            turns=sum(e.is_turn_start for e in events),
-            tokens=sum(self._counter.count(format_message(e.message)) for e in events),
-            size=sum(len(e.message.raw.encode()) for e in events),
-        )
+        totals = view.totals.plus(Totals.of(events, self._counter))
+        before, after = head.window_size(view.totals), head.window_size(totals)
+        due = request.due(DueView(head.record.compaction, head.attempt, before, after))
         commit = Commit(pk, head.inc, first, len(events), cid, head.generation, body, totals.encode())
-        return replace(commit, known=judged.known, fold=judged.fold)
+        return replace(commit, known=judged.known, fold=judged.fold, due=due)
 
     @staticmethod
     def _events(request: AppendRequest, placed: tuple[Appended, ...]) -> list[SessionEvent]:

@@ -6,14 +6,21 @@ bytes, names included (AWS: "DynamoDB item sizes and formats").
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, cast
 
 from ...domain.archive import ArchiveState
+from ...domain.event import SessionEvent
 from ...domain.exactjson import EMPTY, JsonObject
 from ...domain.instant import NS, Instant
+from ...domain.passes import Attempt, WindowSize
+from ...domain.ports import TokenCounter
 from ...domain.session import Session, StoredSession, Version
+from ...domain.tokens import format_message
+from ...domain.turn import is_conversation
 from . import keys
 from .known import HASH, NOTHING, Known, get_varints, hash_id, put_varint
 from .rim import Item
@@ -21,24 +28,51 @@ from .rim import Item
 
 @dataclass(frozen=True)
 class Totals:
-    """Running totals over a log: root turns, estimated tokens, bytes of message text."""
+    """Running totals over a log: root turns, estimated tokens, bytes of message text, users' events on
+    branches, and whether any of the conversation is at the root."""
 
     turns: int = 0
     tokens: int = 0
     size: int = 0
+    branch_turns: int = 0
+    rooted: bool = False
 
-    def plus(self, turns: int, tokens: int, size: int) -> Totals:
+    @classmethod
+    def of(cls, events: Iterable[SessionEvent], counter: TokenCounter) -> Totals:
+        """The totals of one stretch."""
+        turns = tokens = size = branch_turns = 0
+        rooted = False
+        for event in events:
+            turns += event.is_turn_start
+            tokens += counter.count(format_message(event.message))
+            size += len(event.message.raw.encode())
+            if is_conversation(event):
+                rooted = rooted or event.is_root
+                branch_turns += not event.is_root and event.role == "user"
+        return cls(turns, tokens, size, branch_turns, rooted)
+
+    def plus(self, more: Totals) -> Totals:
         """The totals with one more stretch."""
-        return Totals(self.turns + turns, self.tokens + tokens, self.size + size)
+        return Totals(
+            self.turns + more.turns,
+            self.tokens + more.tokens,
+            self.size + more.size,
+            self.branch_turns + more.branch_turns,
+            self.rooted or more.rooted,
+        )
 
     def encode(self) -> bytes:
         """As the attribute ``t``."""
-        return put_varint(self.turns) + put_varint(self.tokens) + put_varint(self.size)
+        branches = self.branch_turns * 2 + self.rooted
+        return b"".join(map(put_varint, (self.turns, self.tokens, self.size, branches)))
 
     @classmethod
     def decode(cls, data: bytes) -> Totals:
-        """The inverse."""
-        return cls(*get_varints(data)[0])
+        """The inverse. Items of before there were totals of branches have three numbers; they count as
+        rooted, so that only root turns are turns."""
+        turns, tokens, size, *more = get_varints(data)[0]
+        branches = more[0] if more else 1
+        return cls(turns, tokens, size, branches >> 1, bool(branches & 1))
 
 
 NO_TOTALS: Final = Totals()
@@ -70,6 +104,7 @@ class Commit:
     encoded_totals: bytes = NO_TOTALS.encode()
     known: Known = NOTHING
     fold: int = 0
+    due: bool = False
 
     @cached_property
     def totals(self) -> Totals:
@@ -108,6 +143,8 @@ class Commit:
             item["k"] = self.known.encode_keys()
         if self.fold:
             item["f"] = self.fold
+        if self.due:
+            item["due"] = True  # the stream's filter looks for it
         return item
 
     @classmethod
@@ -140,8 +177,9 @@ class Head:
 
     ``last_pass`` is the id of the pass that made ``generation``; ``start`` the first seq of the
     commit from which the active window is read; ``stragglers`` the first seqs of older commits
-    that still hold active events; ``cut`` the totals of what is archived; ``insert_ids`` the short
-    hashes of ids that callers gave to inserted events (those of the server tell their place).
+    that still hold active events; ``cut`` the totals of what is archived, ``held`` the tokens of the
+    inserted events that are active; ``insert_ids`` the short hashes of ids that callers gave to
+    inserted events (those of the server tell their place).
     """
 
     pk: str
@@ -158,12 +196,20 @@ class Head:
     start: int = 1
     stragglers: tuple[int, ...] = ()
     cut: Totals = Totals()
+    held: int = 0
     insert_ids: bytes = b""
     deleted: bool = False
+    attempt: Attempt | None = None
 
     def stored(self, last_seq: int) -> StoredSession:
         """The session as callers see it."""
-        return StoredSession(self.record, Version(self.inc, last_seq, self.generation), self.rev)
+        return StoredSession(self.record, Version(self.inc, last_seq, self.generation), self.rev, self.attempt)
+
+    def window_size(self, totals: Totals) -> WindowSize:
+        """How large the window is when the log has these totals."""
+        cut = self.cut
+        turns = totals.turns - cut.turns if totals.rooted else totals.branch_turns - cut.branch_turns
+        return WindowSize(max(0, turns), max(0, totals.tokens - cut.tokens) + self.held)
 
     def item(self) -> Item:
         """The stored form."""
@@ -175,14 +221,14 @@ class Head:
         item |= {"mark": self.mark} if self.mark else {}
         item |= {"prev_inc": self.prev_inc} if self.prev_inc else {}
         item |= {"deleted": True} if self.deleted else {}
-        return item | record_attributes(self.record) | self.archive_attributes()
+        return item | record_attributes(self.record) | self.archive_attributes() | attempt_attributes(self.attempt)
 
     def archive_attributes(self) -> Item:
         """What a pass writes to the head, but for the generation."""
         item: Item = {}
         if self.last_pass:
             item |= {"pass": self.last_pass, "arch": self.archive.encode(), "start": self.start}
-            item |= {"cut": self.cut.encode(), "strag": ",".join(str(s) for s in self.stragglers)}
+            item |= {"cut": self.cut.encode(), "strag": ",".join(str(s) for s in self.stragglers), "held": self.held}
         if self.insert_ids:
             item["iids"] = self.insert_ids
         return item
@@ -210,7 +256,9 @@ class Head:
             start=cast(int, item.get("start", 1)),
             stragglers=tuple(int(s) for s in str(item.get("strag", "")).split(",") if s),
             cut=Totals.decode(cast(bytes, item["cut"])) if "cut" in item else Totals(),
+            held=cast(int, item.get("held", 0)),
             insert_ids=cast(bytes, item.get("iids", b"")),
+            attempt=decode_attempt(str(item["att"])) if "att" in item else None,
             deleted=bool(item.get("deleted", False)),
         )
 
@@ -229,6 +277,57 @@ def record_attributes(record: Session) -> Item:
     if record.allow_system_messages is not None:
         item["sys"] = record.allow_system_messages
     return item
+
+
+PENDING: Final = "!due"
+"""The partition of the index by creation in which heads stand whose attempt has to be looked at later."""
+
+ATTEMPT_OPTIONAL: Final = ("att", "gpk", "created", "due")
+"""The attributes that tell of attempts and of a pass that is due; who changes the head's passes or
+policy removes those that it does not set."""
+
+
+def attempt_attributes(attempt: Attempt | None) -> Item:
+    """An attempt's part of the head. One that is to be looked at again stands in an index, by when;
+    that is the list's index, because a second one would cost every table of the past an update."""
+    if attempt is None:
+        return {}
+    item: Item = {"att": _encode_attempt(attempt)}
+    if attempt.retry_at is not None:
+        item |= {"gpk": PENDING, "created": f"{max(attempt.retry_at.ms, 0):013d}"}
+    return item
+
+
+def _encode_attempt(attempt: Attempt) -> str:
+    fields = {
+        "n": attempt.number,
+        "status": attempt.status,
+        "at": attempt.at.ns,
+        "reason": attempt.reason,
+        "detail": attempt.detail,
+        "retry_at": None if attempt.retry_at is None else attempt.retry_at.ns,
+        "pass": attempt.pass_id,
+        "turns": attempt.size.turns,
+        "tokens": attempt.size.tokens,
+    }
+    kept = {name: value for name, value in fields.items() if value not in (None, "")}
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+
+
+def decode_attempt(text: str) -> Attempt:
+    """An attempt from the stored form."""
+    found = json.loads(text)
+    retry_at = found.get("retry_at")
+    return Attempt(
+        number=found["n"],
+        status=found["status"],
+        at=Instant.of_ns(found["at"]),
+        reason=found.get("reason", ""),
+        detail=found.get("detail", ""),
+        retry_at=None if retry_at is None else Instant.of_ns(retry_at),
+        pass_id=found.get("pass"),
+        size=WindowSize(found["turns"], found["tokens"]),
+    )
 
 
 RECORD_OPTIONAL: Final = ("expires", "xat", "meta", "policy", "sys")

@@ -37,13 +37,24 @@ _SEQ_WIDTH: Final = 9
 MAX_SEQ: Final = 10**_SEQ_WIDTH - 1
 
 
-@lru_cache(maxsize=1024)
+class Encoded(str):
+    """A part as it stands in a key. Who comes from a key (a stream's record, an index) may not know the
+    name behind it: a long one is there as its hash only."""
+
+    __slots__ = ()
+
+
 def encode(part: str) -> str:
     """One part of a key: unreserved characters stay, everything else is ``%XX`` of its UTF-8.
 
     Raises:
         InvalidRequest: the text cannot be encoded (a lone surrogate).
     """
+    return str(part) if isinstance(part, Encoded) else _encode(part)
+
+
+@lru_cache(maxsize=1024)
+def _encode(part: str) -> str:
     try:
         text = quote(part, safe=":")
     except UnicodeEncodeError:
@@ -79,6 +90,15 @@ def tenant_prefix(tenant: str) -> str:
 def session_pk(tenant: str, session_id: str) -> str:
     """The partition of one session."""
     return f"{tenant_prefix(tenant)}{encode(session_id)}"
+
+
+def parse_session_pk(pk: str) -> tuple[Encoded, Encoded] | None:
+    """Tenant and session of a partition, as they stand in the key; None for another kind of partition."""
+    match pk.split("#"):
+        case ["T", tenant, "S", session] if tenant and session:
+            return Encoded(tenant), Encoded(session)
+        case _:
+            return None
 
 
 def user_pk(tenant: str, user_id: str) -> str:
@@ -151,6 +171,12 @@ def link_key(tenant: str, session_id: str, inc: int, sha256: str) -> str:
     """The S3 key of a copy that an event's link leads to: apart from what lasts, so that a
     lifecycle rule can remove it."""
     return f"l/{_life_path(tenant, session_id, inc)}/{sha256}"
+
+
+def part_key(tenant: str, session_id: str, inc: int, pass_id: str, part: str) -> str:
+    """The S3 key of a part of a summary in the making: beside the links' copies, which a lifecycle
+    rule removes after a day."""
+    return f"l/{_life_path(tenant, session_id, inc)}/w/{pass_id}/{part}"
 
 
 def _life_path(tenant: str, session_id: str, inc: int) -> str:

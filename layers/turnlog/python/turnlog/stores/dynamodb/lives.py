@@ -16,8 +16,9 @@ Each step can be repeated, so a crash between two of them is completed by whoeve
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from ...domain.errors import (
@@ -30,11 +31,12 @@ from ...domain.errors import (
     StoreUnavailable,
 )
 from ...domain.instant import NS, Instant
+from ...domain.passes import Due, DueView, WindowSize
 from ...domain.ports import KEY_ENDED, IdempotencyKey
 from ...domain.session import Session, SessionChanges, StoredSession
 from . import keys
 from .append import CID_BYTES
-from .items import RECORD_OPTIONAL, Commit, Head, record_attributes
+from .items import ATTEMPT_OPTIONAL, RECORD_OPTIONAL, Commit, Head, record_attributes
 from .known import KEY_HASH
 from .listing import Listing, entry, newer_than
 from .pacing import Pacing
@@ -51,6 +53,7 @@ from .rim import (
     TransactionFailed,
     Unavailable,
     Update,
+    Value,
     both,
     either,
 )
@@ -183,7 +186,9 @@ class Lives:
 
     # ------------------------------------------------------------------ change
 
-    def update(self, session_id: str, changes: SessionChanges, now: Instant, if_rev: int | None) -> StoredSession:
+    def update(
+        self, session_id: str, changes: SessionChanges, now: Instant, if_rev: int | None, due: Due
+    ) -> StoredSession:
         """Change a live session's record. See the port."""
         mark = self._new_cid()
         for attempt in range(1, 6):
@@ -200,7 +205,13 @@ class Lives:
                     number=head.stored(view.last_seq).version.number,
                 )
             condition = both(*alive(head.inc).parts, not_expired(now), Compare("rev", "=", head.rev))
-            done = self._write_record(head, head.record.changed(changes), mark, condition)
+            record, extra = head.record.changed(changes), Item()
+            gone: tuple[str, ...] = ()
+            if changes.set_compaction:
+                asks = due(DueView(record.compaction, None, WindowSize(), head.window_size(view.totals)))
+                extra = {"due": True} if asks else {}
+                gone = tuple(name for name in ATTEMPT_OPTIONAL if name not in extra)
+            done = self._write_record(head, record, mark, condition, extra, gone)
             if done is not None:
                 return done.stored(view.last_seq)
             self._pacing.wait(attempt)
@@ -221,11 +232,19 @@ class Lives:
         for former in owners - {record.user_id}:
             self._listing.remove(former, record.id, inc)
 
-    def _write_record(self, head: Head, record: Session, mark: bytes, condition: Condition) -> Head | None:
+    def _write_record(
+        self,
+        head: Head,
+        record: Session,
+        mark: bytes,
+        condition: Condition,
+        extra: Mapping[str, Value] = MappingProxyType({}),
+        also_gone: tuple[str, ...] = (),
+    ) -> Head | None:
         """The head afterwards; None when it changed meanwhile, or the outcome is not known."""
         attributes = record_attributes(record)
-        gone = tuple(name for name in RECORD_OPTIONAL if name not in attributes)
-        write = Update((head.pk, keys.HEAD), condition, {**attributes, "mark": mark}, gone, {"rev": 1})
+        gone = (*(name for name in RECORD_OPTIONAL if name not in attributes), *also_gone)
+        write = Update((head.pk, keys.HEAD), condition, {**attributes, **extra, "mark": mark}, gone, {"rev": 1})
         try:
             return Head.of(self._rim.update(write), record.id)
         except ConditionFailed as failed:
@@ -277,7 +296,8 @@ class Lives:
         mark = self._new_cid()
         until = self._now().ns // NS + KEEP_DEAD_SECONDS
         sets: Item = {"deleted": True, "expires": until, "mark": mark}
-        write = Update((head.pk, keys.HEAD), both(*alive(head.inc).parts, *extra), sets, add={"rev": 1})
+        gone = ("gpk", "created", "due")  # nobody needs to look at its passes any more
+        write = Update((head.pk, keys.HEAD), both(*alive(head.inc).parts, *extra), sets, gone, {"rev": 1})
         attempt = 0
         while True:
             try:

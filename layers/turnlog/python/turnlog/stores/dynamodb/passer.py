@@ -1,29 +1,29 @@
-"""apply_compaction: a pass is its item and one transaction, however long the session is."""
+"""apply_compaction and compact: from a plan to the pass that it makes, however long the session is."""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ...domain import ids
 from ...domain.archive import ActiveInsert, ArchiveState
-from ...domain.errors import InvalidRequest, PayloadTooLarge, SessionNotFound, StoreUnavailable
+from ...domain.errors import InvalidRequest, PayloadTooLarge, SessionNotFound
 from ...domain.event import SessionEvent
 from ...domain.instant import Instant
-from ...domain.ports import CompactionPlan, TokenCounter
+from ...domain.passes import generation_of, new_pass_id
+from ...domain.ports import CompactionPlan, PassOutcome, PassRequest, TokenCounter
+from ...domain.session import Version
 from ...domain.tokens import format_message
-from . import keys
 from .idblocks import IdBlocks, Lookup
-from .items import Head, Totals
+from .items import Totals
 from .known import hash_id
-from .lives import alive
-from .pacing import Pacing
-from .passes import Pass, new_events, new_pass_id, pass_item, read_chain
+from .passcommit import PassCommitter, Prepared
+from .passes import Before, Pass, find_pass, new_events
 from .reader import Reader
-from .rim import Absent, Check, Compare, Item, Put, Rim, TransactionFailed, Unavailable, Update, both
+from .rim import Rim
 from .view import Viewer
 from .window import WindowRead, WindowReader, require
 
@@ -32,15 +32,6 @@ MAX_INSERT_BYTES: Final = 300_000
 MAX_STRAGGLERS: Final = 80
 """More scattered commits than one BatchGetItem takes beside the summaries are read as a stretch."""
 NONCE_BYTES: Final = 6
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """A plan against one window: the pass, and the head that it leads to."""
-
-    made: Pass
-    item: Item
-    head: Head
 
 
 class Passer:
@@ -55,7 +46,7 @@ class Passer:
         windows: WindowReader,
         blocks: IdBlocks,
         counter: TokenCounter,
-        pacing: Pacing,
+        committer: PassCommitter,
         new_nonce: Callable[[], bytes] = lambda: os.urandom(NONCE_BYTES),
     ) -> None:
         self._rim = rim
@@ -64,7 +55,7 @@ class Passer:
         self._windows = windows
         self._blocks = blocks
         self._counter = counter
-        self._pacing = pacing
+        self._committer = committer
         self._new_nonce = new_nonce
 
     def apply(self, session_id: str, plan: CompactionPlan, expected_version: int, now: Instant) -> bool:
@@ -73,16 +64,40 @@ class Passer:
         version = read.window.session.version
         if version.number != expected_version:
             return False
-        prepared = self._prepare(read, plan, now)
-        self._put_pass(prepared.item)
-        return self._commit(session_id, read, prepared)
+        return self._committer.write(self._prepare(read, plan, now), slot=version.last_seq + 1)
+
+    def compact(self, request: PassRequest) -> PassOutcome:
+        """See :meth:`turnlog.domain.ports.SessionRepository.compact`."""
+        read = require(self._windows.read(request.session_id), request.session_id)
+        window = read.window
+        if window.session.record.expired(request.now):
+            raise SessionNotFound(request.session_id)
+        version = window.session.version
+        taken = request.pass_id is not None and generation_of(request.pass_id) != version.generation + 1
+        if taken or request.only_at not in (None, version):
+            return self._late(read, request.pass_id)
+        plan = request.decide(window)
+        if plan is None:
+            return PassOutcome("nothing", version)
+        prepared = self._prepare(read, plan, request.now, request.pass_id)
+        slot = None if request.only_at is None else version.last_seq + 1
+        if not self._committer.write(prepared, slot=slot, now=request.now):
+            return PassOutcome("coalesced", version)
+        landed = Version(version.inc, version.last_seq, prepared.made.generation)
+        return PassOutcome("landed", landed, prepared.made.record)
+
+    def _late(self, read: WindowRead, pass_id: str | None) -> PassOutcome:
+        """The session has moved on: by this very pass, whose answer was lost, or by another."""
+        version = read.window.session.version
+        made = None if pass_id is None else find_pass(self._rim, read.head, pass_id)
+        return PassOutcome("coalesced", version) if made is None else PassOutcome("landed", version, made.record)
 
     # ------------------------------------------------------------------ the plan
 
-    def _prepare(self, read: WindowRead, plan: CompactionPlan, now: Instant) -> _Prepared:
+    def _prepare(self, read: WindowRead, plan: CompactionPlan, now: Instant, pass_id: str | None = None) -> Prepared:
         head, version = read.head, read.window.session.version
         generation = version.generation + 1
-        pass_id = new_pass_id(generation, self._new_nonce())
+        pass_id = pass_id or new_pass_id(generation, self._new_nonce())
         archived, dropped = self._resolve(read, plan.archive)
         for insertion in plan.insert:
             at = insertion.before_seq
@@ -103,10 +118,7 @@ class Passer:
             drop_passes=dropped,
             insert=[ActiveInsert(pass_id, first)] if first is not None else [],
         )
-        made = Pass(pass_id, generation, head.last_pass, events)
-        item = pass_item(head, made, {**plan.detail, "at": now.text}, state.encode())
-        if len(str(item["events"]).encode()) > MAX_INSERT_BYTES:
-            raise PayloadTooLarge("The inserted events are too large for a pass.", limit_bytes=MAX_INSERT_BYTES)
+        made = Pass(pass_id, generation, head.last_pass, now, events, Before.of(head), state, plan.detail)
         start, stragglers = _places(read, state)
         after = replace(
             head,
@@ -115,10 +127,18 @@ class Passer:
             archive=state,
             start=start,
             stragglers=stragglers,
-            cut=self._cut(head.cut, archived),
+            cut=head.cut.plus(Totals.of(archived, self._counter)),
+            held=self._tokens([*_inserted_that_stay(read, dropped), *events]),
             insert_ids=head.insert_ids + b"".join(hash_id(i) for i in self._given_ids(read, plan)),
+            attempt=plan.attempt,
         )
-        return _Prepared(made, item, after)
+        prepared = Prepared(made, head, after)
+        if len(str(prepared.item["events"]).encode()) > MAX_INSERT_BYTES:
+            raise PayloadTooLarge("The inserted events are too large for a pass.", limit_bytes=MAX_INSERT_BYTES)
+        return prepared
+
+    def _tokens(self, events: Iterable[SessionEvent]) -> int:
+        return sum(self._counter.count(format_message(event.message)) for event in events)
 
     def _resolve(self, read: WindowRead, wanted: frozenset[str]) -> tuple[list[SessionEvent], list[str]]:
         """The active logged events to archive, and the passes whose inserts are dropped.
@@ -174,60 +194,9 @@ class Passer:
         blocks = self._blocks.read(head.pk, head.inc, at_least=view.fold)
         return self._reader.find_known(session, head, wanted, Lookup.of(view.known, blocks, last_seq=view.last_seq))
 
-    def _cut(self, cut: Totals, archived: Sequence[SessionEvent]) -> Totals:
-        return cut.plus(
-            turns=sum(e.is_turn_start for e in archived),
-            tokens=sum(self._counter.count(format_message(e.message)) for e in archived),
-            size=sum(len(e.message.raw.encode()) for e in archived),
-        )
 
-    # ------------------------------------------------------------------ the writes
-
-    def _put_pass(self, item: Item) -> None:
-        """Its id is new, so putting it again changes nothing."""
-        for attempt in range(1, 5):
-            try:
-                self._rim.put(Put(item))
-                return
-            except Unavailable:
-                if attempt == 4:
-                    raise
-                self._pacing.wait(attempt)
-
-    def _commit(self, session_id: str, read: WindowRead, prepared: _Prepared) -> bool:
-        head, version = read.head, read.window.session.version
-        after = prepared.head
-        sets: Item = {"gen": after.generation, **after.archive_attributes()}
-        condition = both(*alive(head.inc).parts, Compare("gen", "=", head.generation))
-        update = Update((head.pk, keys.HEAD), condition, sets)
-        next_slot = Check((head.pk, keys.commit_sk(head.inc, version.last_seq + 1)), Absent())
-        for attempt in range(1, 8):
-            try:
-                self._rim.transact([update, next_slot])
-                return True
-            except TransactionFailed as failed:
-                if failed.failed:
-                    return self._is_ours(session_id, prepared)
-            except Unavailable:
-                if self._is_ours(session_id, prepared):
-                    return True
-            self._pacing.wait(attempt)
-        raise StoreUnavailable("The pass could not be committed in time; try again.")
-
-    def _is_ours(self, session_id: str, prepared: _Prepared) -> bool:
-        """Whether this very pass counts: then only the answer was lost. Another pass may stand on
-        top of it by now, so that it has to be looked for in the chain.
-
-        Raises:
-            SessionNotFound: the session was deleted meanwhile.
-        """
-        view = self._viewer.look(session_id, consistent=True)
-        head = view.live_head
-        if head is None or head.inc != prepared.head.inc:
-            raise SessionNotFound(session_id)
-        if head.generation <= prepared.made.generation:
-            return head.last_pass == prepared.made.id
-        return prepared.made.id in read_chain(self._rim, head)
+def _inserted_that_stay(read: WindowRead, dropped: Sequence[str]) -> list[SessionEvent]:
+    return [e for e in read.window.events if e.position is not None and e.position.pass_id not in dropped]
 
 
 def _places(read: WindowRead, state: ArchiveState) -> tuple[int, tuple[int, ...]]:

@@ -9,6 +9,7 @@ from ...domain.errors import SessionNotFound
 from ...domain.event import SessionEvent
 from ...domain.filter import EventFilter
 from ...domain.instant import Instant
+from ...domain.passes import Attempt, Due, PassDetail, PassPage, PassRecord, never_due
 from ...domain.ports import (
     AppendRequest,
     AppendResult,
@@ -16,6 +17,8 @@ from ...domain.ports import (
     IdempotencyKey,
     ListOrder,
     Order,
+    PassOutcome,
+    PassRequest,
     Place,
     SessionPage,
     TokenCounter,
@@ -26,11 +29,13 @@ from ...domain.tokens import EstimatingCounter
 from . import keys
 from .append import Appender
 from .blobs import BlobStore
+from .history import History
 from .idblocks import IdBlocks, Lookup
 from .items import Head
 from .listing import Listing
 from .lives import Lives
 from .pacing import Pacing
+from .passcommit import PassCommitter
 from .passer import Passer
 from .reader import Reader
 from .view import Viewer
@@ -78,6 +83,7 @@ class DynamoDBSessionRepository:
             counter=counter,
             pacing=pacing,
         )
+        committer = PassCommitter(rim=rim, viewer=self._viewer, pacing=pacing)
         self._passer = Passer(
             rim=rim,
             viewer=self._viewer,
@@ -85,8 +91,9 @@ class DynamoDBSessionRepository:
             windows=self._windows,
             blocks=self._blocks,
             counter=counter,
-            pacing=pacing,
+            committer=committer,
         )
+        self._history = History(rim=rim, viewer=self._viewer, committer=committer, pacing=pacing)
 
     # ------------------------------------------------------------------ sessions
 
@@ -113,10 +120,16 @@ class DynamoDBSessionRepository:
         return self._listing.page(user_id, now=now, limit=limit, order=order, order_by=order_by, token=token)
 
     def update(
-        self, session_id: str, changes: SessionChanges, *, now: Instant, if_rev: int | None = None
+        self,
+        session_id: str,
+        changes: SessionChanges,
+        *,
+        now: Instant,
+        if_rev: int | None = None,
+        due: Due = never_due,
     ) -> StoredSession:
         """Change a live session's record."""
-        return self._lives.update(session_id, changes, now, if_rev)
+        return self._lives.update(session_id, changes, now, if_rev, due)
 
     def delete(self, session_id: str) -> bool:
         """End this life of the session."""
@@ -201,6 +214,28 @@ class DynamoDBSessionRepository:
     def apply_compaction(self, session_id: str, plan: CompactionPlan, expected_version: int, *, now: Instant) -> bool:
         """Archive in place and insert, if the version is still the expected one."""
         return self._passer.apply(session_id, plan, expected_version, now)
+
+    # ------------------------------------------------------------------ passes
+
+    def compact(self, request: PassRequest) -> PassOutcome:
+        """Run one pass: the window's two or three requests, and two writes."""
+        return self._passer.compact(request)
+
+    def undo(self, session_id: str, pass_id: str, *, now: Instant, detail: PassDetail) -> PassOutcome:
+        """Restore the window as it was before the newest pass."""
+        return self._history.undo(session_id, pass_id, now, detail)
+
+    def passes(self, session: StoredSession, *, first: str | None = None, limit: int = 20) -> PassPage:
+        """The passes of this life, newest first."""
+        return self._history.page(session, first, limit)
+
+    def find_pass(self, session: StoredSession, pass_id: str) -> PassRecord | None:
+        """One pass that counts, by its id."""
+        return self._history.find(session, pass_id)
+
+    def record_attempt(self, session: StoredSession, attempt: Attempt, *, now: Instant) -> bool:
+        """Remember what became of a try; one write to the head."""
+        return self._history.record(session, attempt, now)
 
     def _head(self, session: StoredSession) -> Head:
         item = self._rim.get((keys.session_pk(self._tenant, session.id), keys.HEAD))

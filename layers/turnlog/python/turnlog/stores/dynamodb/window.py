@@ -9,7 +9,7 @@ from ...domain.event import SessionEvent
 from ...domain.ports import Window, place_of
 from ...domain.session import Version
 from . import keys
-from .items import Commit, Head, is_commit
+from .items import NO_TOTALS, Commit, Head, is_commit
 from .pacing import Pacing
 from .passes import decode_pass, pass_key
 from .reader import Reader
@@ -78,10 +78,12 @@ class WindowReader:
         everything = (*stragglers, *commits)
         if not _whole(head, everything):
             return None
-        session = again.stored(everything[-1].last if everything else 0)
+        newest = everything[-1] if everything else None
+        session = again.stored(newest.last if newest else 0)
+        size = again.window_size(newest.totals if newest else NO_TOTALS)
         events = [e for c in everything for e in self._reader.events_of(c, session_id, head.archive) if not e.archived]
         events = sorted([*events, *inserted], key=place_of) if inserted else events
-        return WindowRead(Window(session, head.archive, tuple(events)), again, everything)
+        return WindowRead(Window(session, head.archive, tuple(events), size), again, everything)
 
     def _commits(self, head: Head, session_id: str, consistent: bool) -> tuple[list[Commit], Head | None]:
         commits: list[Commit] = []
