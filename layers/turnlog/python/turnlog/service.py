@@ -28,6 +28,7 @@ from .domain.exactjson import EMPTY, JsonObject
 from .domain.filter import EventFilter
 from .domain.instant import Instant
 from .domain.listing import SCAN_BATCHES, EventCursor, EventPage, Listing, PageLimits
+from .domain.passes import Due, never_due
 from .domain.ports import (
     AppendRequest,
     AppendResult,
@@ -40,7 +41,7 @@ from .domain.ports import (
     SessionRepository,
     UploadStore,
 )
-from .domain.session import DEFAULT_TTL_SECONDS, ETag, Session, SessionChanges, StoredSession, Version
+from .domain.session import DEFAULT_TTL_SECONDS, ETag, Session, SessionChanges, StoredSession, Version, matches
 from .domain.uploads import EventLink, StoredUpload, UploadGrant, UploadRef, UploadRequest, check_refs
 
 SYSTEM_MESSAGES_DOC: Final = "docs/system-messages.md"
@@ -72,7 +73,8 @@ class CreateSession:
 class SessionService:
     """Create, append, read, change and delete sessions of one tenant.
 
-    ``uploads`` may be left out where nothing is uploaded or linked, as in most tests.
+    ``uploads`` may be left out where nothing is uploaded or linked, as in most tests. ``due`` decides
+    which appends ask for a pass; without it none does.
     """
 
     def __init__(
@@ -82,11 +84,13 @@ class SessionService:
         clock: Clock,
         settings: ServiceSettings | None = None,
         uploads: UploadStore | None = None,
+        due: Due = never_due,
     ) -> None:
         self._repository = repository
         self._clock = clock
         self._settings = settings or ServiceSettings()
         self._upload_store = uploads
+        self._due = due
 
     @property
     def settings(self) -> ServiceSettings:
@@ -150,7 +154,7 @@ class SessionService:
         """
         found = self.get(user_id, session_id)
         rev = self._matched_rev(found, if_match)
-        return self._repository.update(session_id, changes, now=self._clock.now(), if_rev=rev)
+        return self._repository.update(session_id, changes, now=self._clock.now(), if_rev=rev, due=self._due)
 
     def delete(self, user_id: str, session_id: str, *, if_match: tuple[str, ...] | None = None) -> None:
         """End the session for good; raises ``SessionNotFound`` or ``PreconditionFailed``."""
@@ -197,7 +201,7 @@ class SessionService:
 
         def attempt(*, crowded: bool) -> AppendResult:
             return self._repository.append(
-                AppendRequest(session_id, drafts, self._clock.now(), key, guard, crowded=crowded)
+                AppendRequest(session_id, drafts, self._clock.now(), key, guard, crowded=crowded, due=self._due)
             )
 
         if not create_if_missing:
@@ -264,7 +268,7 @@ class SessionService:
                 raise EventIdReused(stored.id, pointer=f"/events/{i}/id")
         if len(view.replays) == len(view.drafts):
             return
-        if if_match is not None and not _matches(if_match, ETag(view.session.version)):
+        if if_match is not None and not matches(if_match, ETag(view.session.version)):
             raise PreconditionFailed(
                 "The log has changed since the version in If-Match.",
                 version=view.session.version.etag(),
@@ -363,27 +367,13 @@ class SessionService:
     def _matched_rev(found: StoredSession, if_match: tuple[str, ...] | None) -> int | None:
         if if_match is None:
             return None
-        if not _matches(if_match, ETag(found.version, found.rev)):
+        if not matches(if_match, ETag(found.version, found.rev)):
             raise PreconditionFailed(
                 "The session has changed since the version in If-Match.",
                 version=found.version.etag(found.rev),
                 number=found.version.number,
             )
         return found.rev
-
-
-def _matches(tags: tuple[str, ...], current: ETag) -> bool:
-    """Whether one of the tags names the present state. The log's tag (``current`` without ``rev``) is also named
-    by the session's, which says more; the session's is not named by the log's, which says less."""
-    for tag in tags:
-        if tag.strip() == "*":
-            return True
-        parsed = ETag.parse(tag)
-        if parsed is None or parsed.version != current.version:
-            continue
-        if current.rev is None or parsed.rev == current.rev:
-            return True
-    return False
 
 
 def _check_twins(drafts: tuple[EventDraft, ...]) -> None:

@@ -3,14 +3,22 @@ that no strategy may break (spec/session 7, DESIGN 6 and 7). Pure: nothing here 
 """
 
 from .boundary import KeptReason
-from .policy import CompactionPolicy
+from .policy import CompactionPolicy, parse_strategy, parse_trigger
 from .recursive_summarization import RecursiveSummarization, Selection, SummaryPrompt
 from .request import CompactionRequest
 from .result import CompactionResult
 from .sliding_window import SlidingWindow
 from .strategy import CompactionStrategy
 from .token_count import TokenCount
-from .triggers import AlwaysTrigger, AnyTrigger, CompactionTrigger, TokenCountTrigger, TurnCountTrigger
+from .triggers import (
+    AlwaysTrigger,
+    AnyTrigger,
+    CompactionTrigger,
+    NeverTrigger,
+    TokenCountTrigger,
+    TurnCountTrigger,
+    Watermark,
+)
 from .turn_window import TurnWindow
 
 __all__ = [
@@ -22,6 +30,7 @@ __all__ = [
     "CompactionStrategy",
     "CompactionTrigger",
     "KeptReason",
+    "NeverTrigger",
     "RecursiveSummarization",
     "Selection",
     "SlidingWindow",
@@ -30,4 +39,7 @@ __all__ = [
     "TokenCountTrigger",
     "TurnCountTrigger",
     "TurnWindow",
+    "Watermark",
+    "parse_strategy",
+    "parse_trigger",
 ]

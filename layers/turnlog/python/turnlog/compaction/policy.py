@@ -16,7 +16,7 @@ from .recursive_summarization import RecursiveSummarization
 from .sliding_window import SlidingWindow
 from .strategy import CompactionStrategy
 from .token_count import TokenCount
-from .triggers import AnyTrigger, CompactionTrigger, TokenCountTrigger, TurnCountTrigger
+from .triggers import AnyTrigger, CompactionTrigger, NeverTrigger, TokenCountTrigger, TurnCountTrigger
 from .turn_window import TurnWindow
 
 T = TypeVar("T")
@@ -38,9 +38,19 @@ class CompactionPolicy:
         """
         _only(value, ("trigger", "strategy"), pointer)
         return cls(
-            _trigger(value.get("trigger"), f"{pointer}/trigger"),
-            _make(value.get("strategy"), _STRATEGIES, f"{pointer}/strategy"),
+            parse_trigger(value.get("trigger"), pointer=f"{pointer}/trigger"),
+            parse_strategy(value.get("strategy"), pointer=f"{pointer}/strategy"),
         )
+
+
+def parse_trigger(value: JsonValue, *, pointer: str = "/trigger") -> CompactionTrigger:
+    """A trigger from its JSON; raises ``InvalidRequest``."""
+    return _trigger(value, pointer)
+
+
+def parse_strategy(value: JsonValue, *, pointer: str = "/strategy") -> CompactionStrategy:
+    """A strategy from its JSON; raises ``InvalidRequest``."""
+    return _make(value, _STRATEGIES, pointer)
 
 
 def _trigger(value: JsonValue, at: str) -> CompactionTrigger:
@@ -60,6 +70,7 @@ _Kinds = Mapping[str, tuple[Callable[..., T], tuple[str, ...], tuple[str, ...]]]
 _TRIGGERS: Final[_Kinds[CompactionTrigger]] = {
     "turn_count": (TurnCountTrigger, ("max_turns",), ()),
     "token_count": (TokenCountTrigger, ("threshold",), ()),
+    "never": (NeverTrigger, (), ()),
 }
 _STRATEGIES: Final[_Kinds[CompactionStrategy]] = {
     "sliding_window": (SlidingWindow, ("max_events",), ()),

@@ -124,14 +124,16 @@ class RecursiveSummarization:
 
     def prompt(self, request: CompactionRequest, selection: Selection) -> SummaryPrompt:
         """The question to the model, in the sections and the order of spec 7.7."""
-        prior = [e.message.text for e in request.synthetic if e.role != "user" and has_text(e.message.text)]
-        earlier = [text for text in prior if text is not None]
+        return self.ask(prior_summaries(request), self._lines(selection.events), self._lines(selection.overlap))
+
+    def ask(self, earlier: Sequence[str], lines: Sequence[str], overlap: Sequence[str] = ()) -> SummaryPrompt:
+        """The question over these earlier summaries and lines of the conversation."""
         facts = [fact for text in earlier for fact in facts_of(text)]
         sections = [
             _section("Earlier summaries, to be integrated:", earlier),
             _section("Facts to carry forward, word for word:", [f"- {fact}" for fact in dict.fromkeys(facts)]),
-            _section("Conversation to summarise:", self._lines(selection.events)),
-            _section("What follows it, as context only; do not summarise this part:", self._lines(selection.overlap)),
+            _section("Conversation to summarise:", lines),
+            _section("What follows it, as context only; do not summarise this part:", overlap),
             "Write the summary now.",
         ]
         return SummaryPrompt(self.system_prompt, "\n\n".join(section for section in sections if section))
@@ -158,6 +160,12 @@ class RecursiveSummarization:
         metadata = JsonObject.of({SYNTHETIC: True, COMPACTION_SOURCE: "recursive-summarization"})
         question, reply = Message.user(self.shadow_prompt), Message.assistant(answer)
         return EventDraft(question, metadata=metadata), EventDraft(reply, metadata=metadata)
+
+
+def prior_summaries(request: CompactionRequest) -> list[str]:
+    """The texts of the summaries in the window, without the questions that they answer (spec 7.7)."""
+    texts = (e.message.text for e in request.synthetic if e.role != "user")
+    return [text for text in texts if text is not None and has_text(text)]
 
 
 def facts_of(summary: str) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..domain.event import SessionEvent
+from ..domain.passes import WindowSize
 from ..domain.ports import TokenCounter
 from ..domain.session import Session
 from ..domain.tokens import EstimatingCounter, format_message
@@ -82,6 +83,11 @@ class CompactionRequest:
         """The tokens of the window; superseded system messages cost nothing (spec 6.5)."""
         superseded = {e.id for e in self.superseded}
         return self.tokens(e for e in self.events if e.id not in superseded)
+
+    @property
+    def size(self) -> WindowSize:
+        """The size of the window, counted exactly."""
+        return WindowSize(self.turn_count, self.window_tokens)
 
     @cached_property
     def _costs(self) -> dict[str, int]:

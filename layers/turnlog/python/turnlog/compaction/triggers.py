@@ -1,11 +1,16 @@
-"""Triggers: whether a pass is due (spec 7.3). Any object with ``fires`` is one."""
+"""Triggers: whether a pass is due (spec/session 7.3). Any object with ``fires`` is one.
+
+Those of a policy can also tell from the size of a window alone (:class:`Watermark`), so that an
+append knows without reading it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ..domain.errors import InvalidRequest
+from ..domain.passes import WindowSize
 from .checks import positive
 from .request import CompactionRequest
 
@@ -18,17 +23,47 @@ class CompactionTrigger(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class AlwaysTrigger:
-    """Compacts unconditionally."""
+@runtime_checkable
+class Watermark(Protocol):
+    """A trigger that looks at nothing but the size of the window."""
+
+    def fires_at(self, size: WindowSize) -> bool:
+        """Whether a pass is due in a window of that size."""
+        ...
+
+
+class _BySize:
+    """A trigger that is a watermark."""
+
+    def fires_at(self, size: WindowSize) -> bool:
+        """Whether a pass is due in a window of that size."""
+        raise NotImplementedError
 
     def fires(self, request: CompactionRequest) -> bool:
+        """Whether a pass is due."""
+        return self.fires_at(request.size)
+
+
+@dataclass(frozen=True)
+class AlwaysTrigger(_BySize):
+    """Compacts unconditionally."""
+
+    def fires_at(self, size: WindowSize) -> bool:
         """Yes."""
         return True
 
 
 @dataclass(frozen=True)
-class TurnCountTrigger:
+class NeverTrigger(_BySize):
+    """Leaves it to callers to ask for passes: how a session opts out of its stage's policy."""
+
+    def fires_at(self, size: WindowSize) -> bool:
+        """No."""
+        return False
+
+
+@dataclass(frozen=True)
+class TurnCountTrigger(_BySize):
     """Fires above a number of turns.
 
     Raises:
@@ -40,13 +75,13 @@ class TurnCountTrigger:
     def __post_init__(self) -> None:
         positive("max_turns", self.max_turns)
 
-    def fires(self, request: CompactionRequest) -> bool:
+    def fires_at(self, size: WindowSize) -> bool:
         """Whether the window has more turns than ``max_turns``."""
-        return request.turn_count > self.max_turns
+        return size.turns > self.max_turns
 
 
 @dataclass(frozen=True)
-class TokenCountTrigger:
+class TokenCountTrigger(_BySize):
     """Fires at a number of tokens.
 
     Raises:
@@ -58,9 +93,9 @@ class TokenCountTrigger:
     def __post_init__(self) -> None:
         positive("threshold", self.threshold)
 
-    def fires(self, request: CompactionRequest) -> bool:
+    def fires_at(self, size: WindowSize) -> bool:
         """Whether the window has ``threshold`` tokens or more."""
-        return request.window_tokens >= self.threshold
+        return size.tokens >= self.threshold
 
 
 @dataclass(frozen=True)
@@ -80,3 +115,7 @@ class AnyTrigger:
     def fires(self, request: CompactionRequest) -> bool:
         """Whether one of them fires."""
         return any(trigger.fires(request) for trigger in self.triggers)
+
+    def fires_at(self, size: WindowSize) -> bool:
+        """Whether one of them fires; one that is no watermark does not."""
+        return any(isinstance(trigger, Watermark) and trigger.fires_at(size) for trigger in self.triggers)

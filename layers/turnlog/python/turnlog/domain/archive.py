@@ -114,6 +114,11 @@ class ArchiveState:
         )
 
 
+def ranges_of(seqs: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Seqs as sorted, disjoint, non-adjacent stretches."""
+    return _merge((), seqs)
+
+
 def _range(text: str) -> tuple[int, int]:
     first, _, last = text.partition("-")
     return int(first), int(last or first)

@@ -153,3 +153,17 @@ class StoredSession:
     def id(self) -> str:
         """The session's id."""
         return self.record.id
+
+
+def matches(tags: tuple[str, ...], current: ETag) -> bool:
+    """Whether one of the tags names the present state. The log's tag (``current`` without ``rev``) is also named
+    by the session's, which says more; the session's is not named by the log's, which says less."""
+    for tag in tags:
+        if tag.strip() == "*":
+            return True
+        parsed = ETag.parse(tag)
+        if parsed is None or parsed.version != current.version:
+            continue
+        if current.rev is None or parsed.rev == current.rev:
+            return True
+    return False

@@ -1,0 +1,44 @@
+"""How tries are counted, named, and spread in time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import Final
+
+from ..domain.instant import Instant
+from ..domain.passes import Attempt, new_pass_id
+from ..domain.session import StoredSession, Version
+
+FIRST_WAIT_SECONDS: Final = 60
+LONGEST_WAIT_SECONDS: Final = 24 * 3600
+"""A model that never gives a summary is asked once a day, at most."""
+
+NONCE_BYTES: Final = 6
+MAX_DETAIL: Final = 300
+"""Characters of a reason that stand on the head, which every append reads."""
+
+
+def next_number(session: StoredSession) -> int:
+    """The number of the next try at the session's generation."""
+    return 1 if session.attempt is None else session.attempt.number + 1
+
+
+def pass_id_of(session_id: str, version: Version, number: int) -> str:
+    """The id of the pass that a try makes: whoever makes the same try makes the same pass."""
+    parts = json.dumps([session_id, version.inc, version.generation, number])
+    return new_pass_id(version.generation + 1, hashlib.sha256(parts.encode()).digest()[:NONCE_BYTES])
+
+
+def failed_attempt(running: Attempt, now: Instant, reason: str, detail: str) -> Attempt:
+    """What is remembered of a try that failed. Each failure doubles the time until the next try."""
+    wait = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** min(running.number - 1, 20))
+    return replace(
+        running,
+        status="failed",
+        at=now,
+        reason=reason,
+        detail=detail[:MAX_DETAIL],
+        retry_at=now.plus_seconds(wait),
+    )
