@@ -42,6 +42,10 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/sessions/{sid}/events/{eid}", READ),
     Route("POST", "/sessions/{sid}/uploads", WRITE),
     Route("GET", "/sessions/{sid}/uploads/{ref}", READ),
+    Route("POST", "/sessions/{sid}/compactions", WRITE),
+    Route("GET", "/sessions/{sid}/compactions", READ),
+    Route("GET", "/sessions/{sid}/compactions/{cid}", READ),
+    Route("POST", "/sessions/{sid}/compactions/{cid}/undo", WRITE),
     Route("GET", "/health", None),
     Route("GET", "/openapi.json", None),
 )

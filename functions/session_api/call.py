@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -17,9 +18,12 @@ from turnlog.service import SessionService
 
 from . import body, headers
 from .dependencies import Dependencies
-from .fields import EVENT_ID_RULE, ID_RULE, is_event_id, is_id
+from .fields import EVENT_ID_RULE, ID_RULE, PASS_ID_PATTERN, PASS_ID_RULE, is_event_id, is_id
 from .identity import Guard, Identity, identity_of
 from .query import Query, percent_decode
+
+if TYPE_CHECKING:
+    from turnlog.compactor import Compactor
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -72,6 +76,16 @@ class Call:
         """The service over the caller's tenant."""
         return self._dependencies().service_for(self.identity.tenant)
 
+    @cached_property
+    def compactor(self) -> Compactor:
+        """Compaction of the caller's tenant."""
+        return self._dependencies().compactor_for(self.identity.tenant)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that may write summaries here."""
+        return self._dependencies().settings.models
+
     def now(self) -> Instant:
         """The present instant."""
         return self._dependencies().clock.now()
@@ -99,6 +113,14 @@ class Call:
         if ref is None:
             raise InvalidRequest.at("path:ref", REF_RULE)
         return ref
+
+    @cached_property
+    def pass_id(self) -> str:
+        """The ``cid`` of the path."""
+        text = percent_decode(self._params["cid"], "path:cid")
+        if not re.fullmatch(PASS_ID_PATTERN, text, re.ASCII):
+            raise InvalidRequest.at("path:cid", PASS_ID_RULE)
+        return text
 
     def query(self, known: Iterable[str] = ()) -> Query:
         """The query string, which may hold these parameters and no other."""

@@ -20,6 +20,7 @@ from turnlog.domain.exactjson import dumps
 from turnlog.domain.ports import Place
 from turnlog.service import EventCursor
 
+from .fields import PASS_ID_PATTERN
 from .limits import CURSOR_CHARS
 
 POINTER: Final = "query:cursor"
@@ -69,6 +70,20 @@ def encode_sessions(token: str, scope: str) -> str:
 def decode_sessions(text: str, scope: str) -> str:
     """The store's token; raises ``InvalidRequest`` for anything but a cursor of this list."""
     return _decode("s", scope, text)
+
+
+def encode_passes(first: str, scope: str) -> str:
+    """The text of the cursor of a session's compactions."""
+    return _encode("c", scope, first)
+
+
+def decode_passes(text: str, scope: str) -> str:
+    """The id of the pass that the page begins with; raises ``InvalidRequest`` for anything but a cursor
+    of this list."""
+    first = _decode("c", scope, text)
+    if not re.fullmatch(PASS_ID_PATTERN, first, re.ASCII):
+        _refuse()
+    return first
 
 
 def _encode(kind: str, scope: str, rest: str) -> str:

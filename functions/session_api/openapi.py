@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from turnlog import __version__
+from turnlog.domain.errors import EventIdReused, SessionExists
 
 from . import answers, schemas
 from .identity import TENANT_HEADER, USER_HEADER
@@ -39,6 +40,7 @@ _MODELS: Final[tuple[type[BaseModel], ...]] = (
     schemas.PatchSessionBody,
     schemas.AppendBody,
     schemas.CreateUploadBody,
+    schemas.CompactBody,
     answers.Message,
     answers.SessionAnswer,
     answers.SessionPageAnswer,
@@ -47,6 +49,10 @@ _MODELS: Final[tuple[type[BaseModel], ...]] = (
     answers.AppendAnswer,
     answers.UploadGrantAnswer,
     answers.UploadAnswer,
+    answers.CompactionAnswer,
+    answers.PassAnswer,
+    answers.FoundPassAnswer,
+    answers.PassPageAnswer,
     answers.HealthAnswer,
     answers.Problem,
     answers.ConflictProblem,
@@ -78,7 +84,7 @@ def document() -> Json:
                 f"and name tenant and user in the headers {TENANT_HEADER} and {USER_HEADER}, percent-encoded",
             },
         ],
-        "tags": [{"name": name} for name in ("sessions", "events", "uploads", "meta")],
+        "tags": [{"name": name} for name in ("sessions", "events", "compactions", "uploads", "meta")],
         "paths": paths,
         "components": {
             "schemas": _schemas(),
@@ -145,7 +151,7 @@ def _responses(route: Route, texts: Operation) -> Json:
     links = LINKS.get(route.operation_id, {})
     out = {str(status): _success(texts, status, links.get(status)) for status in texts.successes}
     for status in sorted(statuses_of(route, texts)):
-        out[str(status)] = _failure(status)
+        out[str(status)] = _failure(status, texts)
     return out
 
 
@@ -161,7 +167,9 @@ def statuses_of(route: Route, texts: Operation) -> set[int]:
 
 
 def _success(texts: Operation, status: int, links: Json | None) -> Json:
-    headers = {name: _header(name) for name in ("X-Request-Id", *texts.headers)}
+    # Only what has come into being has a place.
+    named = [name for name in texts.headers if name != "Location" or status in (201, 202)]
+    headers = {name: _header(name) for name in ("X-Request-Id", *named)}
     out: Json = {"description": texts.successes[status], "headers": headers}
     if texts.answer is not None:
         schema: Json = {"type": "object"} if texts.answer is dict else _ref(texts.answer)
@@ -178,14 +186,14 @@ def _header(name: str, *, certain: bool = True) -> Json:
     return {key: value for key, value in HEADERS[name].items() if key != "required"}
 
 
-def _failure(status: int) -> Json:
+def _failure(status: int, texts: Operation) -> Json:
     headers = ["X-Request-Id"]
     if status == 503:
         headers.append("Retry-After")
     if status == 412:
         headers.append("ETag")
     certain = status not in _GATEWAY_STATUSES
-    content: Json = {CONTENT_TYPE: {"schema": _ref(_SPECIAL.get(status, answers.Problem))}}
+    content: Json = {CONTENT_TYPE: {"schema": _ref(_problem(status, texts))}}
     if status in (401, 429):
         content = {}
         headers = []
@@ -195,6 +203,13 @@ def _failure(status: int) -> Json:
     if headers:
         out["headers"] = {name: _header(name, certain=certain and name != "ETag") for name in headers}
     return out
+
+
+def _problem(status: int, texts: Operation) -> type[Any]:
+    """The shape of the problem: a conflict names an id where an id is taken, and nothing else."""
+    if status == 409 and not set(texts.errors) & {SessionExists, EventIdReused}:
+        return answers.Problem
+    return _SPECIAL.get(status, answers.Problem)
 
 
 def _ref(model: type[Any]) -> Json:

@@ -25,6 +25,8 @@ def _of_session(sid: Mapping[str, str]) -> Json:
         "append": _link("events_append", "Append to its log", sid),
         "events": _link("list_events", "Its log", sid),
         "upload": _link("uploads_create", "Upload media for its messages", sid),
+        "compact": _link("compact", "Compact its active window", sid),
+        "compactions": _link("list_compactions", "Its compactions", sid),
     }
 
 
@@ -37,11 +39,21 @@ def _of_append() -> Json:
     }
 
 
+def _of_compaction() -> Json:
+    cid = {"path.cid": "$response.body#/id"}
+    return {
+        "compaction": _link("compactions_get", "The compaction as it is then", _SAME_SESSION, cid),
+        "undo": _link("compactions_undo", "Undo it", _SAME_SESSION, cid),
+    }
+
+
 LINKS: Final[Mapping[str, Mapping[int, Json]]] = {
     "sessions_create": {201: _of_session(_OWN_ID)},
     "sessions_get": {200: _of_session(_SAME_SESSION)},
     "sessions_patch": {200: _of_session(_SAME_SESSION)},
     "events_append": {200: _of_append(), 201: _of_append()},
+    "compact": {status: _of_compaction() for status in (201, 202)},
+    "compactions_undo": {200: _of_compaction()},
     "uploads_create": {
         201: {
             "upload": _link(

@@ -12,9 +12,12 @@ from turnlog.domain.branch import MAX_LENGTH
 from turnlog.domain.errors import (
     EventIdReused,
     EventNotFound,
+    NotNewestPass,
+    PassNotFound,
     PreconditionFailed,
     SessionExists,
     SessionNotFound,
+    TooFragmented,
     TurnlogError,
     UploadNotFound,
 )
@@ -22,7 +25,7 @@ from turnlog.domain.uploads import REF_PATTERN
 from turnlog.service import MAX_LAST_N
 
 from . import answers, schemas
-from .fields import EVENT_ID_PATTERN
+from .fields import EVENT_ID_PATTERN, PASS_ID_PATTERN
 from .headers import IF_MATCH_PATTERN
 from .limits import (
     BODY_BYTES,
@@ -33,6 +36,7 @@ from .limits import (
     IDEMPOTENCY_KEY_CHARS,
     LAMBDA_PAYLOAD_BYTES,
     MAX_LIMIT,
+    PASSES_LIMIT,
     SESSIONS_LIMIT,
 )
 
@@ -63,8 +67,8 @@ STATUSES: Final[Mapping[int, str]] = {
     400: "Not well-formed: the JSON, its encoding, or the encoding of the URL",
     401: "The gateway found no valid token",
     403: "The gateway misses a scope in the token (no X-Request-Id then), or the token names no tenant and user",
-    404: "No such session, event or upload, or not the caller's",
-    409: "The id is taken",
+    404: "No such session, event, upload or compaction, or not the caller's",
+    409: "The id is taken, or the present state refuses it",
     412: "A precondition does not hold",
     413: (
         f"Over a size limit; the body: {BODY_BYTES} bytes as sent, and {LAMBDA_PAYLOAD_BYTES - ENVELOPE_BYTES} once it "
@@ -84,7 +88,7 @@ HEADERS: Final[Json] = {
         "schema": {"type": "string", "examples": ['"1767225600000.4.0"', '"1767225600000.4.0.1"']},
     },
     "Location": {
-        "description": "The new session, relative to the URL of the request",
+        "description": "What has come into being, relative to the URL of the request",
         "required": True,
         "schema": {"type": "string", "format": "uri-reference"},
     },
@@ -124,6 +128,7 @@ PARAMETERS: Final[Json] = {
     "sid": _path("sid", "The session's id", ID_PATTERN),
     "eid": _path("eid", "The event's id, the caller's own or one that the server made", EVENT_ID_PATTERN),
     "ref": _path("ref", "The ref that an upload got", REF_PATTERN),
+    "cid": _path("cid", "The compaction's id", PASS_ID_PATTERN),
     "if_match": _header(
         "If-Match",
         "Go on only at one of these versions: quoted ETags, or `*`. A weak one never matches.",
@@ -148,6 +153,11 @@ PARAMETERS: Final[Json] = {
         "limit",
         "How many at most; a page may be shorter.",
         {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": SESSIONS_LIMIT},
+    ),
+    "limit_compactions": _query(
+        "limit",
+        "How many at most.",
+        {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": PASSES_LIMIT},
     ),
     "cursor": _query(
         "cursor",
@@ -343,6 +353,61 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         parameters=("sid", "ref"),
         errors=(SessionNotFound, UploadNotFound),
     ),
+    "compact": Operation(
+        tag="compactions",
+        summary="Compact the active window",
+        description=(
+            "Archives old events, so that they no longer go to the model; nothing is deleted or moved. Without a "
+            "`strategy` the session's policy, or its stage's, is carried out. The newest turn always stays, and calls "
+            "stay with their results. Appends meanwhile do not hinder it; with `If-Match` they do, and the answer is "
+            "`coalesced`. A strategy that asks a model answers 202 and lands later. A lost answer needs no key: the "
+            "same again has nothing to do."
+        ),
+        successes={
+            200: "Nothing has changed; the status says why",
+            201: "Compacted",
+            202: "Started: a model writes the summary",
+        },
+        body=schemas.CompactBody,
+        answer=answers.CompactionAnswer,
+        parameters=("sid", "if_match"),
+        headers=("ETag", "Location"),
+        errors=(SessionNotFound, TooFragmented, PreconditionFailed),
+    ),
+    "list_compactions": Operation(
+        tag="compactions",
+        summary="List compactions",
+        description="The newest first. `attempt` tells of the newest try, if that has changed nothing.",
+        successes={200: "A page"},
+        answer=answers.PassPageAnswer,
+        parameters=("sid", "limit_compactions", "cursor"),
+        headers=("ETag", "Link"),
+        errors=(SessionNotFound,),
+    ),
+    "compactions_get": Operation(
+        tag="compactions",
+        summary="Get a compaction",
+        description="One that has landed, or the newest try, while it is being made or after it has failed.",
+        successes={200: "The compaction, or the try"},
+        answer=answers.FoundPassAnswer,
+        parameters=("sid", "cid"),
+        headers=("ETag",),
+        errors=(PassNotFound,),
+    ),
+    "compactions_undo": Operation(
+        tag="compactions",
+        summary="Undo the newest compaction",
+        description=(
+            "Restores the active window as it was before, with what has been appended since. An undo is a compaction "
+            "itself: undoing it does the first one again. Until the window has grown by a fifth no trigger runs "
+            "another one. Repeating it answers the same undo."
+        ),
+        successes={200: "The undo"},
+        answer=answers.PassAnswer,
+        parameters=("sid", "cid"),
+        headers=("ETag",),
+        errors=(PassNotFound, NotNewestPass),
+    ),
     "health": Operation(
         tag="meta",
         summary="Whether the function runs",
@@ -386,6 +451,11 @@ EXAMPLES: Final[Mapping[str, Json]] = {
                 }
             }
         },
+    },
+    "compact": {
+        "policy": {"value": {}},
+        "now": {"value": {"strategy": {"type": "turn_window", "max_turns": 10}}},
+        "what_if": {"value": {"strategy": {"type": "token_count", "max_tokens": 4000}, "dry_run": True}},
     },
     "sessions_patch": {
         "metadata": {"value": {"metadata": {"channel": "phone"}}},

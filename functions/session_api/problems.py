@@ -19,6 +19,8 @@ from turnlog.domain.errors import (
     InvalidRequest,
     MalformedJson,
     NotFound,
+    NotNewestPass,
+    PassNotFound,
     PayloadTooLarge,
     PreconditionFailed,
     SessionExists,
@@ -97,10 +99,14 @@ KINDS: Final[Mapping[type[TurnlogError], Kind]] = {
     UploadNotFound: Kind(
         HTTPStatus.NOT_FOUND, "No such upload", "Nothing has been uploaded to this session under this ref."
     ),
+    PassNotFound: Kind(
+        HTTPStatus.NOT_FOUND, "No such compaction", "This session's history holds no compaction with this id."
+    ),
     MethodNotAllowed: Kind(HTTPStatus.METHOD_NOT_ALLOWED, "Method not allowed"),
     Conflict: Kind(HTTPStatus.CONFLICT, "Conflict"),
     SessionExists: Kind(HTTPStatus.CONFLICT, "Session id is taken"),
     EventIdReused: Kind(HTTPStatus.CONFLICT, "Event id is taken"),
+    NotNewestPass: Kind(HTTPStatus.CONFLICT, "Not the newest compaction"),
     TooFragmented: Kind(HTTPStatus.CONFLICT, "Archive too fragmented"),
     PreconditionFailed: Kind(HTTPStatus.PRECONDITION_FAILED, "Precondition failed"),
     PayloadTooLarge: Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Too large"),

@@ -4,11 +4,11 @@ A whole number may be written as ``1.0``."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from turnlog.domain.event import EventDraft
+from turnlog.domain.event import EventDraft, has_text
 from turnlog.domain.exactjson import EMPTY, JsonObject
 from turnlog.domain.uploads import MAX_BYTES, UploadRequest
 
@@ -25,6 +25,10 @@ from .fields import (
     bounded_object,
     refusal,
 )
+
+if TYPE_CHECKING:
+    from turnlog.compactor import CompactCommand
+
 from .limits import BATCH, MAX_TTL_SECONDS, MIN_TTL_SECONDS, POLICY_BYTES
 
 Ttl = Annotated[int, Field(ge=MIN_TTL_SECONDS, le=MAX_TTL_SECONDS), WHOLE]
@@ -41,6 +45,15 @@ class Body(BaseModel):
 # --------------------------------------------------------------------------- compaction policy
 
 
+def _prompt(value: str) -> str:
+    if not has_text(value):
+        raise refusal("must have text")
+    return value
+
+
+Prompt = Annotated[str, AfterValidator(_prompt), Field(min_length=1, max_length=3000)]
+
+
 class TurnCountTrigger(Body):
     """Fires when the active window has more than ``max_turns`` turns."""
 
@@ -49,10 +62,17 @@ class TurnCountTrigger(Body):
 
 
 class TokenCountTrigger(Body):
-    """Fires when the active window has more than ``threshold`` tokens."""
+    """Fires when the active window has ``threshold`` tokens or more."""
 
     type: Literal["token_count"]
     threshold: Count
+
+
+class NeverTrigger(Body):
+    """Never fires: passes run only when they are asked for. For a session that is to do without its
+    stage's policy."""
+
+    type: Literal["never"]
 
 
 class AnyOfTrigger(Body):
@@ -62,7 +82,7 @@ class AnyOfTrigger(Body):
     triggers: Annotated[list[Trigger], Field(min_length=1, max_length=10)]
 
 
-Trigger = Annotated[TurnCountTrigger | TokenCountTrigger | AnyOfTrigger, Field(discriminator="type")]
+Trigger = Annotated[TurnCountTrigger | TokenCountTrigger | NeverTrigger | AnyOfTrigger, Field(discriminator="type")]
 
 
 class SlidingWindow(Body):
@@ -93,7 +113,13 @@ class RecursiveSummarization(Body):
     type: Literal["recursive_summarization"]
     max_events_to_keep: Count
     overlap_size: Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE]
-    model: Annotated[str, Field(min_length=1, max_length=256)]
+    model: Annotated[str, Field(min_length=1, max_length=256, description="A model of the stage, by its name")]
+    system_prompt: Annotated[
+        Prompt | None, Field(description="What the model is told; without one, the default (docs/compaction.md)")
+    ] = None
+    shadow_prompt: Annotated[
+        Prompt | None, Field(description="The user message that a summary stands as the answer to")
+    ] = None
 
     @model_validator(mode="after")
     def _overlap_is_kept(self) -> RecursiveSummarization:
@@ -151,7 +177,27 @@ class PatchSessionBody(Body):
 
 def stored_policy(body: CreateSessionBody | PatchSessionBody) -> JsonObject | None:
     """The policy of a body as it is stored: whole numbers written as such."""
-    return None if body.compaction is None else JsonObject.of(body.compaction.model_dump())
+    return _json(body.compaction)
+
+
+def _json(part: Body | None) -> JsonObject | None:
+    return None if part is None else JsonObject.of(part.model_dump(exclude_none=True))
+
+
+class CompactBody(Body):
+    """A pass. Without a strategy the session's policy, or its stage's, is carried out, its trigger included; a strategy
+    without a trigger runs in any case."""
+
+    trigger: Trigger | None = None
+    strategy: Strategy | None = None
+    force: Annotated[bool, Field(description="Whatever triggers and earlier tries say")] = False
+    dry_run: Annotated[bool, Field(description="Tell what would happen, and write nothing")] = False
+
+    def command(self) -> CompactCommand:
+        """The domain's form of it."""
+        from turnlog.compactor import CompactCommand  # noqa: PLC0415  (who compacts pays for it, not each cold start)
+
+        return CompactCommand(_json(self.trigger), _json(self.strategy), self.force, self.dry_run)
 
 
 # --------------------------------------------------------------------------- events

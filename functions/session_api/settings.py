@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Literal
 
+from turnlog.domain.errors import TurnlogError
+from turnlog.domain.exactjson import JsonObject
 from turnlog.domain.session import DEFAULT_TTL_SECONDS
 
 from .limits import MAX_TTL_SECONDS, MIN_TTL_SECONDS
@@ -32,6 +34,8 @@ class Settings:
     ``tenant_claim`` and ``user_claim`` name the JWT claims that say who is calling;
     ``default_ttl_seconds`` and ``allow_system_messages`` are the stage's defaults for new sessions.
     ``principals`` says who may come in through the IAM routes; without any there are none.
+    ``compaction`` is the policy of sessions that have none, ``models`` names those that may write
+    summaries, and ``machine`` is the state machine that has them written.
     """
 
     table: str
@@ -42,6 +46,9 @@ class Settings:
     allow_system_messages: bool = False
     default_ttl_seconds: int = DEFAULT_TTL_SECONDS
     principals: Principals = field(default_factory=dict)
+    compaction: JsonObject | None = None
+    models: tuple[str, ...] = ()
+    machine: str | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
@@ -59,6 +66,9 @@ class Settings:
             allow_system_messages=_flag(environment, "TURNLOG_ALLOW_SYSTEM_MESSAGES"),
             default_ttl_seconds=_ttl(environment, "TURNLOG_DEFAULT_TTL_SECONDS"),
             principals=_principals(environment, "TURNLOG_IAM_PRINCIPALS"),
+            compaction=_policy(environment, "TURNLOG_COMPACTION"),
+            models=_names(environment, "TURNLOG_MODELS"),
+            machine=environment.get("TURNLOG_COMPACTION_MACHINE") or None,
         )
 
 
@@ -87,6 +97,28 @@ def _ttl(environment: Mapping[str, str], name: str) -> int:
     if not (value.isascii() and value.isdigit()) or not MIN_TTL_SECONDS <= int(value) <= MAX_TTL_SECONDS:
         raise SettingsError(f"{name} must be whole seconds from {MIN_TTL_SECONDS} to {MAX_TTL_SECONDS}, not {value!r}")
     return int(value)
+
+
+def _policy(environment: Mapping[str, str], name: str) -> JsonObject | None:
+    """Any JSON object: who deploys a stage checks it as a policy (``turnlog.hosting.stage``)."""
+    text = environment.get(name)
+    if not text:
+        return None
+    try:
+        return JsonObject.parse(text)
+    except TurnlogError:
+        raise SettingsError(f"{name} is not a JSON object") from None
+
+
+def _names(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """The names alone: no model is asked here."""
+    try:
+        value = json.loads(environment.get(name) or "{}")
+    except json.JSONDecodeError:
+        raise SettingsError(f"{name} is not JSON") from None
+    if not isinstance(value, dict):
+        raise SettingsError(f"{name} must be an object")
+    return tuple(value)
 
 
 def _principals(environment: Mapping[str, str], name: str) -> Principals:

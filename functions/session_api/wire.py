@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from turnlog.domain.event import Position, SessionEvent
 from turnlog.domain.exactjson import JsonObject
+from turnlog.domain.passes import Attempt, PassPage, PassRecord
 from turnlog.domain.ports import AppendResult, SessionEntry
 from turnlog.domain.session import Session, StoredSession
 from turnlog.domain.uploads import EventLink, StoredUpload, UploadGrant
 
 from .limits import PAGE_BODY_BYTES
 from .payload import base64_bytes
+
+if TYPE_CHECKING:
+    from turnlog.compactor import CompactionAnswer
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -75,6 +80,77 @@ def upload_json(upload: StoredUpload) -> str:
             "expires_at": upload.expires_at.text,
         }
     )
+
+
+def compaction_json(answer: CompactionAnswer, *, dry_run: bool) -> str:
+    """What became of a pass that was asked for."""
+    fields: dict[str, object] = {
+        "id": answer.id,
+        "status": answer.status,
+        "dry_run": dry_run,
+        "archived": [list(stretch) for stretch in answer.archived],
+        "tokens_saved": answer.tokens_saved,
+        "kept_reason": answer.kept_reason,
+        "abandoned_calls": list(answer.abandoned_calls),
+        "over_budget": answer.over_budget,
+        "reason": answer.reason,
+        "retry_at": None if answer.retry_at is None else answer.retry_at.text,
+        "generation": answer.version.generation,
+        "version": answer.version.number,
+    }
+    return _encode(fields)
+
+
+def pass_json(record: PassRecord) -> str:
+    """One pass of a session's history."""
+    detail = record.detail
+    fields: dict[str, object] = {
+        "id": record.id,
+        "status": "compacted" if record.undoes is None else "undone",
+        "generation": record.generation,
+        "created_at": record.at.text,
+        "asked_by": detail.asked_by,
+        "user_id": detail.user,
+        "undoes": record.undoes,
+        "archived": [list(stretch) for stretch in record.archived],
+        "restored": [list(stretch) for stretch in record.restored],
+        "inserted": list(record.inserted),
+        "model": detail.model,
+        "tokens_before": detail.tokens_before,
+        "tokens_saved": detail.tokens_saved,
+        "counter": detail.counter,
+        "kept_reason": detail.kept_reason,
+        "abandoned_calls": list(detail.abandoned_calls),
+        "over_budget": detail.over_budget,
+    }
+    rules = f'"trigger":{_raw(detail.trigger)},"strategy":{_raw(detail.strategy)}'
+    return f"{_encode(fields)[:-1]},{rules}}}"
+
+
+def attempt_json(attempt: Attempt) -> str:
+    """What became of the newest try, when it has changed nothing."""
+    return _encode(
+        {
+            "id": attempt.pass_id,
+            "status": attempt.status,
+            "number": attempt.number,
+            "at": attempt.at.text,
+            "reason": attempt.reason or None,
+            "detail": attempt.detail or None,
+            "retry_at": None if attempt.retry_at is None else attempt.retry_at.text,
+        }
+    )
+
+
+def found_json(found: PassRecord | Attempt) -> str:
+    """A pass, or the try that is to become it."""
+    return pass_json(found) if isinstance(found, PassRecord) else attempt_json(found)
+
+
+def passes_json(page: PassPage, attempt: Attempt | None, cursor: str | None) -> str:
+    """A page of a session's history, and its newest try beside it."""
+    tried = "null" if attempt is None else attempt_json(attempt)
+    return f'{page_json(map(pass_json, page.passes), cursor)[:-1]},"attempt":{tried}}}'
 
 
 def page_json(rows: Iterable[str], cursor: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlencode
 
-from turnlog.domain.errors import FieldError, PreconditionFailed, SessionExists, SessionNotFound
+from turnlog.domain.errors import FieldError, InvalidRequest, PreconditionFailed, SessionExists, SessionNotFound
 from turnlog.domain.exactjson import EMPTY
 from turnlog.domain.ports import ListOrder, Order
 from turnlog.domain.session import SessionChanges, StoredSession
@@ -15,7 +15,7 @@ from .. import cursors, wire
 from ..answer import Answer
 from ..call import Call
 from ..limits import MAX_LIMIT, SESSIONS_LIMIT
-from ..schemas import CreateSessionBody, PatchSessionBody, stored_policy
+from ..schemas import CreateSessionBody, PatchSessionBody, RecursiveSummarization, stored_policy
 
 LIST_QUERY: Final = ("limit", "cursor", "order", "order_by")
 
@@ -25,6 +25,7 @@ def create(call: Call) -> Answer:
     user, only_if_new = call.user, call.if_none_match_any
     call.query()
     body = call.body(CreateSessionBody)
+    _check_model(call, body)
     request = CreateSession(
         user_id=user,
         id=body.id,
@@ -74,6 +75,7 @@ def patch(call: Call) -> Answer:
     user, session_id, if_match = call.user, call.session_id, call.if_match
     call.query()
     body = call.body(PatchSessionBody)
+    _check_model(call, body)
     given = body.model_fields_set
     changes = SessionChanges(
         metadata=(body.metadata or EMPTY) if "metadata" in given else None,
@@ -93,6 +95,14 @@ def delete(call: Call) -> Answer:
     call.query()
     call.service.delete(user, session_id, if_match=if_match)
     return Answer(204, content_type=None)
+
+
+def _check_model(call: Call, body: CreateSessionBody | PatchSessionBody) -> None:
+    """A policy may name the models of the stage only; another one would fail at its first pass."""
+    strategy = None if body.compaction is None else body.compaction.strategy
+    if isinstance(strategy, RecursiveSummarization) and strategy.model not in call.models:
+        known = ", ".join(call.models) or "none"
+        raise InvalidRequest.at("/compaction/strategy/model", f"is not a model of this stage; there is: {known}")
 
 
 def next_link(query: dict[str, str], cursor: str | None) -> dict[str, str]:

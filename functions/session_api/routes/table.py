@@ -10,7 +10,7 @@ from typing import Final
 
 from ..answer import Answer
 from ..call import Call
-from . import events, meta, sessions, uploads
+from . import compactions, events, meta, sessions, uploads
 
 READ: Final = "sessions:read"
 WRITE: Final = "sessions:write"
@@ -35,7 +35,7 @@ class Route:
         """The name of the operation for generated clients."""
         group = self.run.__module__.rpartition(".")[2]
         name = self.run.__name__
-        return f"{group}_{name}" if name in ("create", "get", "patch", "delete", "append") else name
+        return f"{group}_{name}" if name in ("create", "get", "patch", "delete", "append", "undo") else name
 
     @cached_property
     def rule(self) -> str:
@@ -60,6 +60,10 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", "/v1/sessions/{sid}/events/{eid}", READ, events.get),
     Route("POST", "/v1/sessions/{sid}/uploads", WRITE, uploads.create),
     Route("GET", "/v1/sessions/{sid}/uploads/{ref}", READ, uploads.get),
+    Route("POST", "/v1/sessions/{sid}/compactions", WRITE, compactions.compact),
+    Route("GET", "/v1/sessions/{sid}/compactions", READ, compactions.list_compactions),
+    Route("GET", "/v1/sessions/{sid}/compactions/{cid}", READ, compactions.get),
+    Route("POST", "/v1/sessions/{sid}/compactions/{cid}/undo", WRITE, compactions.undo),
     Route("GET", "/v1/health", None, meta.health),
     Route("GET", "/v1/openapi.json", None, meta.openapi),
 )

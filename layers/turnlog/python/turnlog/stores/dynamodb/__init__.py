@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...domain.instant import Instant
 from ...domain.ports import TokenCounter
+from . import keys
 from .aws import DynamoDBRim
 from .blobs import S3BlobStore
 from .direct import DirectClient, environment_of
 from .idblocks import IdBlocks
 from .pacing import Pacing
+from .parts import S3PartStore
+from .pending import SessionPlace, pending, place_of
 from .repository import DynamoDBSessionRepository
 from .uploads import S3UploadStore
 
@@ -40,15 +43,37 @@ class Connection:
     """One table and one bucket. Called with a tenant, it gives that tenant's repository."""
 
     def __init__(
-        self, repository: Callable[[str], DynamoDBSessionRepository], uploads: Callable[[str], S3UploadStore]
+        self,
+        rim: DynamoDBRim,
+        repository: Callable[[str], DynamoDBSessionRepository],
+        uploads: Callable[[str], S3UploadStore],
+        parts: Callable[[str], S3PartStore],
     ) -> None:
+        self._rim = rim
         self._repository = repository
         self.uploads = uploads
         """Called with a tenant, it gives that tenant's uploads."""
+        self.parts = parts
+        """Called with a tenant, it gives the parts of that tenant's summaries."""
 
     def __call__(self, tenant: str) -> DynamoDBSessionRepository:
         """The tenant's repository."""
         return self._repository(tenant)
+
+    @staticmethod
+    def tenant_key(tenant: str) -> str:
+        """The tenant as it stands in keys, which is all that a stream's record tells of it. Give it back
+        as :func:`from_key`."""
+        return keys.encode(tenant)
+
+    def place_of(self, pk: str) -> SessionPlace | None:
+        """The session of a partition of the table; None for another kind of partition."""
+        return place_of(self._rim, pk)
+
+    def pending(self, now: Instant, *, limit: int) -> list[SessionPlace]:
+        """Sessions whose attempt at a compaction was to be looked at by ``now``; see
+        :class:`~turnlog.domain.passes.Attempt`."""
+        return pending(self._rim, now, limit=limit)
 
 
 def connect(
@@ -120,7 +145,17 @@ def connect(
             tenant, rim=rim, blobs=blobs, now=clock, counter=counter, pacing=paced, blocks=blocks
         )
 
-    return Connection(repository, lambda tenant: S3UploadStore(tenant, make_client=s3, bucket=bucket))
+    return Connection(
+        rim,
+        repository,
+        lambda tenant: S3UploadStore(tenant, make_client=s3, bucket=bucket),
+        lambda tenant: S3PartStore(tenant, blobs),
+    )
+
+
+def from_key(tenant_key: str) -> str:
+    """A tenant that is known by its key only, for what takes a tenant."""
+    return keys.Encoded(tenant_key)
 
 
 def _has_endpoint(arguments: dict[str, Any]) -> bool:
@@ -129,4 +164,13 @@ def _has_endpoint(arguments: dict[str, Any]) -> bool:
     return bool(named or os.environ.get("AWS_ENDPOINT_URL"))
 
 
-__all__ = ["Connection", "DynamoDBSessionRepository", "Pacing", "S3UploadStore", "connect"]
+__all__ = [
+    "Connection",
+    "DynamoDBSessionRepository",
+    "Pacing",
+    "S3PartStore",
+    "S3UploadStore",
+    "SessionPlace",
+    "connect",
+    "from_key",
+]

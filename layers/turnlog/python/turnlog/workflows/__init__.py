@@ -1,0 +1,1 @@
+"""Where long work is carried out: adapters of the ports that start it."""
