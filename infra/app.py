@@ -19,6 +19,7 @@ from infra.assets import PROJECT, Assets, BuiltAssets
 from infra.bundle import BundleError
 from infra.checks import ChecksFailed, check, synthesise
 from infra.settings import Settings, SettingsError
+from infra.stage_check import check_stage
 
 if TYPE_CHECKING:
     from aws_cdk import App
@@ -70,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_node()
         context = read_context(options.context, project=PROJECT, environment=os.environ)
         settings = Settings.from_context(context)
+        check_stage(settings)
         outdir = options.output or os.environ.get("CDK_OUTDIR") or str(PROJECT / "cdk.out")
         app = build(settings, assets=BuiltAssets(), context=context, outdir=outdir)
         if settings.is_monitored:

@@ -12,18 +12,22 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 Stage = Literal["cloud", "local"]
 Encryption = Literal["aws", "kms"]
 Principals = Mapping[str, tuple[str, ...] | Literal["*"]]
 """``<account>/<role name>`` and the tenants that the role may act for; ``"*"`` is every tenant."""
 
+Models = Mapping[str, dict[str, Any]]
+"""A name, and provider, model and limits of what it stands for (docs/compaction.md)."""
+
 PRINCIPAL = r"\d{12}/[\w+=,.@-]{1,64}"
 """An account's id and the name of a role in it (IAM: role names have at most 64 characters)."""
 
-MAX_PRINCIPALS_BYTES = 3000
-"""Lambda takes 4 KB for all variables of a function together; the others need less than 1 KB."""
+MAX_VARIABLES_BYTES = 3000
+"""For principals, policy and models together: Lambda takes 4 KB for all variables of a function, and
+the others need less than 1 KB."""
 
 ALARM_TOPIC = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}"
 EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s]+"
@@ -134,6 +138,10 @@ class Settings:
     alarm_email: str | None = None
     alarm_topic: str | None = None
     """Where alarms go: a mail address, or the ARN of an SNS topic that is there already."""
+    compaction: Mapping[str, object] | None = None
+    """The policy of sessions that have none of their own."""
+    models: Models = field(default_factory=dict)
+    """The models that may write summaries, by the names that policies use."""
 
     def __post_init__(self) -> None:
         self._check_issuer()
@@ -173,8 +181,9 @@ class Settings:
             _require(known, "iam_principals", f"named <account>/<role name>, not {principal!r}")
             named = tenants == "*" or (bool(tenants) and all(tenant.strip() for tenant in tenants))
             _require(named, "iam_principals", f'a list of tenants, or "*", for {principal}')
-        size = len(self.principals_json.encode())
-        _require(size <= MAX_PRINCIPALS_BYTES, "iam_principals", f"at most {MAX_PRINCIPALS_BYTES} bytes of JSON")
+        size = sum(len(value.encode()) for value in (self.principals_json, *self.compaction_environment.values()))
+        names = "iam_principals, compaction and models"
+        _require(size <= MAX_VARIABLES_BYTES, names, f"at most {MAX_VARIABLES_BYTES} bytes of JSON together")
 
     def _check_alarms(self) -> None:
         _require(self.alarm_email is None or self.alarm_topic is None, "alarm_email", "left out beside alarm_topic")
@@ -187,6 +196,18 @@ class Settings:
     def principals_json(self) -> str:
         """The principals as the function reads them."""
         return json.dumps(self.iam_principals, separators=(",", ":"), sort_keys=True)
+
+    @property
+    def compaction_environment(self) -> dict[str, str]:
+        """The stage's policy and models as the functions read them; what is not set is left out."""
+        found = {"TURNLOG_COMPACTION": self.compaction, "TURNLOG_MODELS": self.models or None}
+        return {name: json.dumps(value, separators=(",", ":")) for name, value in found.items() if value is not None}
+
+    @property
+    def follows_streams(self) -> bool:
+        """Whether Lambda itself reads the table's stream; on the laptop the stream pump does, by the
+        same settings (docs/local.md)."""
+        return self.stage == "cloud"
 
     @property
     def is_monitored(self) -> bool:
@@ -243,6 +264,8 @@ class Settings:
             iam_principals=_principals(context),
             alarm_email=_text(context, "alarm_email", "") or None,
             alarm_topic=_text(context, "alarm_topic", "") or None,
+            compaction=_json_object(context, "compaction") or None,
+            models=_models(context),
         )
 
 
@@ -306,16 +329,32 @@ def _optional_number(context: Mapping[str, object], name: str) -> int | None:
     return None if context.get(name) in (None, "") else _number(context, name, 0)
 
 
-def _principals(context: Mapping[str, object]) -> Principals:
-    value = context.get("iam_principals") or {}
+def _json_object(context: Mapping[str, object], name: str) -> dict[str, Any]:
+    """A JSON object, as it is in cdk.json, or as text on a command line; empty when it is not set."""
+    value = context.get(name) or {}
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except ValueError:
-            raise SettingsError("iam_principals: must be JSON") from None
+            raise SettingsError(f"{name}: must be JSON") from None
     if not isinstance(value, dict):
-        raise SettingsError("iam_principals: must be an object")
-    return {name: _tenants(name, tenants) for name, tenants in value.items()}
+        raise SettingsError(f"{name}: must be an object")
+    return value
+
+
+def _principals(context: Mapping[str, object]) -> Principals:
+    found = _json_object(context, "iam_principals")
+    return {name: _tenants(name, tenants) for name, tenants in found.items()}
+
+
+def _models(context: Mapping[str, object]) -> Models:
+    """What the grants need is looked at here; the rest is checked by the library (infra/stage_check.py)."""
+    found = _json_object(context, "models")
+    for name, spec in found.items():
+        for part in ("provider", "model"):
+            if not isinstance(spec, dict) or not isinstance(spec.get(part), str) or not spec[part]:
+                raise SettingsError(f"models: {name} must have a {part}")
+    return found
 
 
 def _tenants(principal: str, value: object) -> tuple[str, ...] | Literal["*"]:

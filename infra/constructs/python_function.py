@@ -20,7 +20,8 @@ from infra.settings import Settings
 class PythonFunction(Construct):
     """A function with a role of its own, which may write to its own log group and nothing else.
 
-    ``function`` and ``log_group`` are for others to use; ``allow`` adds to the role.
+    ``function``, ``role`` and ``log_group`` are for others to use; ``allow`` adds to the role. Without
+    ``timeout_seconds`` it has the time of the API's function.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class PythonFunction(Construct):
         environment: Mapping[str, str],
         settings: Settings,
         key: kms.IKey | None,
+        timeout_seconds: int | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.log_group = log_group(self, "Logs", settings.log_retention_days, key)
@@ -52,10 +54,15 @@ class PythonFunction(Construct):
             layers=[layer.version for layer in layers],
             environment=dict(environment),
             memory_size=settings.memory_mb,
-            timeout=Duration.seconds(settings.timeout_seconds),
+            timeout=Duration.seconds(timeout_seconds or settings.timeout_seconds),
             role=self._role,
             log_group=self.log_group,
         )
+
+    @property
+    def role(self) -> iam.Role:
+        """Whom the function acts as."""
+        return self._role
 
     def allow(
         self, actions: Sequence[str], resources: Sequence[str], *, only: Mapping[str, Sequence[str]] | None = None

@@ -21,6 +21,7 @@ TABLE_ACTIONS = (
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
     "dynamodb:DeleteItem",
+    "dynamodb:ConditionCheckItem",
 )
 """What a request can need of the table. No Scan: a request only ever reads keys that it can name."""
 
@@ -44,6 +45,7 @@ class SessionApi(Construct):
         table: SessionTable,
         bodies: BodyBucket,
         key: StageKey | None,
+        machine_arn: str,
         settings: Settings,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -54,7 +56,11 @@ class SessionApi(Construct):
             handler="session_api.handler.lambda_handler",
             description="Turnlog: the session API",
             layers=layers,
-            environment=_environment(table, bodies, settings),
+            environment={
+                **_environment(table, bodies, settings),
+                **settings.compaction_environment,
+                "TURNLOG_COMPACTION_MACHINE": machine_arn,
+            },
             settings=settings,
             key=None if key is None else key.key,
         )
@@ -62,6 +68,7 @@ class SessionApi(Construct):
         self._function.allow(TABLE_ACTIONS, [table.table.table_arn])
         self._function.allow(["dynamodb:Query"], table.index_arns)
         self._function.allow(BODY_ACTIONS, [bodies.bodies_arn, bodies.links_arn])
+        self._function.allow(["states:StartExecution"], [machine_arn])
         if key is not None:
             self._function.allow(key.USES, [key.key.key_arn], only=key.used_through)
 

@@ -4,6 +4,7 @@ Order matters. The engine stops, and so saves, before `local.json` goes; whoever
 start again at once and finds everything.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -149,13 +150,28 @@ def _running_engine(order: Order, lock: int, progress: Progress) -> Iterator[Eng
             print(f"error: {failure}", file=sys.stderr)
 
 
-def _context(issuer: Issuer) -> Mapping[str, Any]:
-    """The CDK context of the local stage. The functions run on the engine's interpreter."""
+SCRIPTED = {"scripted": {"provider": "scripted", "model": "facts", "window_tokens": 32000}}
+"""The model that every laptop has: it needs no key, and copies what it is asked to carry."""
+
+
+def _context(issuer: Issuer, environment: Mapping[str, str] = os.environ) -> Mapping[str, Any]:
+    """The CDK context of the local stage. The functions run on the engine's interpreter. `MODELS` adds models to the
+    scripted one, and `COMPACTION` gives sessions without a policy one, both as JSON (docs/compaction.md).
+
+    Raises:
+        SynthesisError: `MODELS` is not a JSON object.
+    """
+    try:
+        models = {**SCRIPTED, **json.loads(environment.get("MODELS") or "{}")}
+    except (ValueError, TypeError):
+        raise SynthesisError("MODELS must be a JSON object") from None
     return {
         "stage": "local",
         "issuer": issuer.url,
         "audience": AUDIENCE,
         "host_python": environments.version_of(environments.ENGINE),
+        "models": models,
+        **({"compaction": environment["COMPACTION"]} if environment.get("COMPACTION") else {}),
     }
 
 

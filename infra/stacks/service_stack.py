@@ -1,4 +1,4 @@
-"""What can be thrown away and deployed again: layers, function, gateway."""
+"""What can be thrown away and deployed again: layers, functions, gateway, state machine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from aws_cdk import CfnOutput, CfnParameter, Stack
 from constructs import Construct
 
 from infra.assets import Assets
+from infra.constructs.compaction import Compaction
 from infra.constructs.http_api import SIGNED, SessionHttpApi
 from infra.constructs.python_layer import PythonLayer
 from infra.constructs.session_api import SessionApi
@@ -16,20 +17,32 @@ from infra.stacks.synthesizer import synthesizer
 
 
 class ServiceStack(Stack):
-    """The stateless stack. ``function`` and ``api`` are for the alarms to watch."""
+    """The stateless stack. ``function``, ``api`` and ``compaction`` are for the alarms to watch."""
 
     def __init__(self, scope: Construct, *, settings: Settings, storage: StorageStack, assets: Assets) -> None:
         super().__init__(
             scope,
             f"{settings.stack_prefix}-Service",
-            description="Turnlog: the HTTP API and its function",
+            description="Turnlog: the HTTP API, compaction, and their functions",
             synthesizer=synthesizer(settings),
+        )
+        layers = self._layers(settings, assets)
+        self.compaction = Compaction(
+            self,
+            "Compaction",
+            assets=assets,
+            layers=layers,
+            table=storage.table,
+            bodies=storage.bodies,
+            key=storage.key,
+            settings=settings,
         )
         session_api = SessionApi(
             self,
             "SessionApi",
             asset=assets.function("session_api", settings.target),
-            layers=self._layers(settings, assets),
+            layers=layers,
+            machine_arn=self.compaction.machine_arn,
             table=storage.table,
             bodies=storage.bodies,
             key=storage.key,

@@ -1,0 +1,1 @@
+"""The Lambda function that carries out the steps of a summarising compaction, called by the state machine."""
