@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outdir = options.output or os.environ.get("CDK_OUTDIR") or str(PROJECT / "cdk.out")
         app = build(settings, assets=BuiltAssets(), context=context, outdir=outdir)
         if settings.is_monitored:
-            check(app, settings.stack_prefix)
+            check(app, settings.stack_prefix, settings.models)
         synthesise(app)
     except (SettingsError, BundleError, ChecksFailed) as error:
         print(f"infra: {error}", file=sys.stderr)  # noqa: T201 - a command line speaks to its user

@@ -8,9 +8,11 @@ here, like one that is listed and does not occur any more, fails a test.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from infra.routes import ROUTES
+from infra.settings import Models, base_model
 
 if TYPE_CHECKING:
     from aws_cdk import App
@@ -41,16 +43,39 @@ PUBLIC_REASON = "Public on purpose: it tells nothing of any session, and has a r
 DEFAULT_REASON = "Answers 404 to every path that does not exist, and reads nothing to do so."
 
 
-def accepted(stage_prefix: str) -> tuple[Accepted, ...]:
+TENANTS_REASON = "The keys below it are those of all tenants; which one a request may name is decided from its token."
+RUNTIME_REASON = "The runtime is the one that the layers are built and tested for; it is raised together with them."
+ALL_TENANTS_REASON = "The keys below it are those of all tenants, for whose sessions it works."
+MODEL_REASON = "A model that the stage's settings name; Bedrock answers from any region of a profile's area."
+SECRET_REASON = "A secret that the stage's settings name; Secrets Manager adds six characters to the name."
+FUNCTIONS = ("SessionApi", "Compaction/Worker", "Compaction/Steps")
+
+
+def accepted(stage_prefix: str, models: Models = MappingProxyType({})) -> tuple[Accepted, ...]:
     """Every finding that stays, in every stage; ``stage_prefix`` begins the names of its stacks."""
+    role = "{}/Role/DefaultPolicy/Resource"
+    api, worker, steps = (role.format(name) for name in ("SessionApi/Function", *FUNCTIONS[1:]))
     objects = [
-        Accepted(
-            "SessionApi/Function/Role/DefaultPolicy/Resource",
-            f"IAM5[Resource::{stage_prefix}-{BUCKET}/{prefix}/*]",
-            "The keys below it are those of all tenants; which one a request may name is decided from its token.",
+        Accepted(path, f"IAM5[Resource::{stage_prefix}-{BUCKET}/{prefix}/*]", reason)
+        for path, prefix, reason in (
+            (api, "t", TENANTS_REASON),
+            (api, "l", TENANTS_REASON),
+            (worker, "t", ALL_TENANTS_REASON),
+            (steps, "t", ALL_TENANTS_REASON),
+            (steps, "l", ALL_TENANTS_REASON),
         )
-        for prefix in ("t", "l")
     ]
+    compaction = (
+        Accepted(worker, "IAM5[Resource::*]", "dynamodb:ListStreams takes no resource, and Lambda asks for it."),
+        Accepted(
+            "Compaction/Machine/Role/DefaultPolicy/Resource",
+            "IAM5[Resource::*]",
+            'The delivery of logs to CloudWatch, and X-Ray, take no resource (Step Functions guide, "Logging").',
+        ),
+        Accepted("Compaction/OnFailure/Resource", "SQS3", "It is where failures go: nothing works messages off it."),
+        *(Accepted(steps, f"IAM5[Resource::{arn}]", MODEL_REASON) for arn in _wild_models(models)),
+        *(Accepted(steps, f"IAM5[Resource::{arn}]", SECRET_REASON) for arn in _wild_secrets(models)),
+    )
     public = [
         Accepted(f"HttpApi/Route {method} |v1{route.path.replace('/', '|')}", "APIG4", PUBLIC_REASON)
         for route in ROUTES
@@ -65,17 +90,29 @@ def accepted(stage_prefix: str) -> tuple[Accepted, ...]:
             "tell the same, and can be switched on for it (docs/operations.md).",
         ),
         *objects,
-        Accepted(
-            "SessionApi/Function/Function/Resource",
-            "L1",
-            "The runtime is the one that the layers are built and tested for; it is raised together with them.",
+        *compaction,
+        *(
+            Accepted(f"{name}/Function/Resource", "L1", RUNTIME_REASON)
+            for name in ("SessionApi/Function", *FUNCTIONS[1:])
         ),
         Accepted("HttpApi/Route $default", "APIG4", DEFAULT_REASON),
         *public,
     )
 
 
-def check(app: App, stage_prefix: str, *, keep: bool = True) -> None:
+def _wild_models(models: Models) -> set[str]:
+    """The wildcards that the models of Bedrock bring, as cdk-nag writes them."""
+    names = (str(spec["model"]) for spec in models.values() if spec["provider"] == "bedrock")
+    return {f"arn:<AWS::Partition>:bedrock:*::foundation-model/{base_model(n)}" for n in names if n[:4] != "arn:"}
+
+
+def _wild_secrets(models: Models) -> set[str]:
+    names = (str(spec["secret"]) for spec in models.values() if spec.get("secret"))
+    place = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret"
+    return {f"{place}:{name}-??????" for name in names if name[:4] != "arn:"}
+
+
+def check(app: App, stage_prefix: str, models: Models = MappingProxyType({}), *, keep: bool = True) -> None:
     """Let cdk-nag look at the app when it is synthesised: a finding that is not accepted makes
     that fail. ``keep`` False accepts none."""
     from aws_cdk import Acknowledgment, Validations  # noqa: PLC0415 - starts Node
@@ -84,7 +121,7 @@ def check(app: App, stage_prefix: str, *, keep: bool = True) -> None:
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     if not keep:
         return
-    known = accepted(stage_prefix)
+    known = accepted(stage_prefix, models)
     for construct in app.node.find_all():
         path = construct.node.path.partition("/")[2]
         for finding in known:

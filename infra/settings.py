@@ -62,6 +62,11 @@ MAX_TTL_SECONDS = 100 * 31_557_600
 """The longest TTL over HTTP: 100 years of 365.25 days. The function refuses to start beyond."""
 
 
+def base_model(model: str) -> str:
+    """A model of Bedrock behind an inference profile, whose name begins with the area that it spreads over."""
+    return re.sub(r"^(us|eu|apac|global|us-gov|jp|au|ca)\.", "", model)
+
+
 class SettingsError(ValueError):
     """A setting is missing or has a value that it cannot have; the message names it."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,6 +9,7 @@ from typing import Any, ClassVar
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
@@ -23,7 +23,7 @@ from infra.constructs.python_function import PythonFunction
 from infra.constructs.python_layer import PythonLayer
 from infra.constructs.session_table import SessionTable
 from infra.constructs.stage_key import StageKey
-from infra.settings import Settings
+from infra.settings import Settings, base_model
 
 DEFINITION = Path(__file__).resolve().parent.parent / "state_machines" / "compaction.asl.json"
 
@@ -156,7 +156,8 @@ class Compaction(Construct):
             logs=sfn.LogOptions(destination=logs, level=sfn.LogLevel.ALL, include_execution_data=False),
             tracing_enabled=True,
         )
-        self._steps.function.grant_invoke(machine)
+        invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self._steps.function.function_arn])
+        machine.add_to_role_policy(invoke)
         return machine
 
     def _on_failure(self) -> sqs.Queue:
@@ -232,7 +233,7 @@ def _model_arns(scope: Construct, spec: dict[str, Any]) -> list[str]:
     stack, model = Stack.of(scope), spec["model"]
     if model.startswith("arn:"):
         return [model]
-    base = re.sub(r"^(us|eu|apac|global|us-gov|jp|au|ca)\.", "", model)
+    base = base_model(model)
     foundation = f"arn:{stack.partition}:bedrock:*::foundation-model/{base}"
     if base == model:
         return [foundation]
