@@ -19,7 +19,7 @@ CUSTOM_ID_TAG = "ms-custom-id"
 """The engine gives an HTTP API that carries this tag the tag's value as its id: the URL stays the same, even after
 `FRESH=1` or a crash of the engine."""
 
-Service = Literal["cloudformation", "dynamodb", "s3"]
+Service = Literal["cloudformation", "dynamodb", "dynamodbstreams", "lambda", "s3", "secretsmanager", "sqs"]
 
 STACK_SECONDS = 120.0
 FAILED_TO_CREATE = ("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED")

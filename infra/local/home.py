@@ -49,6 +49,11 @@ class Home:
         return self.path / "state"
 
     @property
+    def pump_log(self) -> Path:
+        """What the stream pump has done since the last start: a line for each invocation."""
+        return self.path / "pump.log"
+
+    @property
     def issuer(self) -> Path:
         """The key that signs tokens, and the address that the key is published at."""
         return self.path / "issuer"

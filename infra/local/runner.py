@@ -29,6 +29,8 @@ from infra.local.home import AlreadyRunningError, Home
 from infra.local.issuer import AUDIENCE, TENANT, USER, Issuer, NoIssuerError
 from infra.local.ports import PortError, is_free, port_number, require_free
 from infra.local.progress import Progress
+from infra.local.pump import MappingError, PatternError, Pump, PumpError
+from infra.local.pump.engine import EngineIo
 
 DEFAULT_PORT = "8787"
 FIRST_ANSWER_SECONDS = 60.0
@@ -40,7 +42,10 @@ EXPECTED = (
     ClientError,
     DeploymentError,
     EngineError,
+    MappingError,
+    PatternError,
     PortError,
+    PumpError,
     SynthesisError,
     environments.SetupError,
 )
@@ -106,10 +111,11 @@ def _run(order: Order, lock: int, progress: Progress) -> int:
         target = Target(engine.url)
         resources = deployment.deploy(assembly, target, progress.say)
         gaps.enable_expiry(target, resources.the_only("AWS::DynamoDB::Table"))
+        pump = stack.enter_context(Pump(EngineIo(target), order.home.pump_log).running())
         ready = _ready(engine, resources, issuer)
         _expect_answer(ready["url"] + "/v1/health", engine)
         _announce(order.home, ready, progress)
-        return _watch(engine)
+        return _watch(engine, pump)
 
 
 def _forget_dead_run(home: Home, progress: Progress) -> None:
@@ -242,9 +248,10 @@ def _shown(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def _watch(engine: Engine) -> int:
-    """Wait for a signal, which comes as an exception; answers 1 when the engine ends before that."""
+def _watch(engine: Engine, pump: Pump) -> int:
+    """Wait for a signal, which comes as an exception; answers 1 when the engine or the pump ends before that."""
     while engine.ended() is None:
+        pump.check()
         time.sleep(WATCH_SECONDS)
     print(f"error: the local engine ended by itself with status {engine.ended()}:\n{engine.tail()}", file=sys.stderr)
     print("Sessions written since its start may be lost: it saves when it is stopped (docs/local.md).", file=sys.stderr)
