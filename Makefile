@@ -73,6 +73,9 @@ deploy: ## deploy into the AWS account of your shell: ISSUER=https://… AUDIENC
 destroy: ## remove it from the account again; table, bucket and key stay
 	@$(BOOTSTRAP) destroy -- $(YES_WORD) $(CONTEXT_WORDS)
 
+redrive: ## give stream records that were given up another try: QUEUE=https://… FUNCTION=… (ENDPOINT=http://127.0.0.1:8787)
+	@$(EXEC) python -m infra.redrive --queue $(call quoted,$(QUEUE)) --function $(call quoted,$(FUNCTION))
+
 openapi: ## write the OpenAPI document and the API reference from the models and routes
 	@$(EXEC) python -m session_api.openapi --write
 	@$(EXEC) python .ci/reference.py write

@@ -71,5 +71,21 @@ ALARMS: tuple[Alarm, ...] = (
         periods=3,
     ),
     Alarm("table-errors", "DynamoDB failed on its own side.", threshold=5, datapoints=2, periods=3),
+    Alarm(
+        "compaction-age",
+        "The oldest record that the compaction worker has to look at is 2 minutes old.",
+        threshold=120_000,
+        datapoints=2,
+        periods=3,
+    ),
+    Alarm("compaction-queue", "Stream records could not be worked off and lie in the on-failure queue.", threshold=1),
+    Alarm("compaction-errors", "The compaction worker, or a step of a summary, failed.", threshold=5),
+    Alarm(
+        "compaction-summaries",
+        "Summarising compactions failed or ran out of time; their sessions are tried again, later each time.",
+        threshold=3,
+        datapoints=2,
+        periods=3,
+    ),
     Alarm("compiled-at-start", "A function had to compile modules when it started: cold starts are slow.", threshold=1),
 )

@@ -16,6 +16,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from infra.alarms import ALARMS, Alarm
+from infra.constructs.compaction import Compaction
 from infra.settings import Settings
 
 NAMESPACE = "Turnlog"
@@ -38,8 +39,20 @@ class Metrics:
         dynamodb.Operation.TRANSACT_WRITE_ITEMS,
     )
 
-    def __init__(self, *, api_id: str, function: lambda_.Function, table: dynamodb.Table, timeout_seconds: int) -> None:
+    SERVICES: ClassVar[tuple[str, ...]] = ("session_api", "compaction_worker", "compaction_steps")
+    """The functions, by the names under which they write metrics."""
+
+    def __init__(
+        self,
+        *,
+        api_id: str,
+        function: lambda_.Function,
+        table: dynamodb.Table,
+        compaction: Compaction,
+        timeout_seconds: int,
+    ) -> None:
         self._api_id = api_id
+        self._compaction = compaction
         self._function = function
         self._table = table
         self._timeout_seconds = timeout_seconds
@@ -82,11 +95,49 @@ class Metrics:
                 using_metrics={"reads": self.table("ReadThrottleEvents"), "writes": self.table("WriteThrottleEvents")},
             ),
             "table-errors": self._table.metric_system_errors_for_operations(operations=list(self.OPERATIONS)),
-            "compiled-at-start": cloudwatch.Metric(
-                namespace=NAMESPACE,
-                metric_name="CompiledAtStart",
-                dimensions_map={"service": "session_api"},
-                statistic="Sum",
+            **self._of_compaction(),
+            "compiled-at-start": cloudwatch.MathExpression(
+                expression=" + ".join(f"FILL({name}, 0)" for name in self.SERVICES),
+                label="modules compiled at a start",
+                using_metrics={
+                    name: cloudwatch.Metric(
+                        namespace=NAMESPACE,
+                        metric_name="CompiledAtStart",
+                        dimensions_map={"service": name},
+                        statistic="Sum",
+                    )
+                    for name in self.SERVICES
+                },
+            ),
+        }
+
+    def _of_compaction(self) -> dict[str, cloudwatch.IMetric]:
+        """Age and depth tell that it does not keep up; the machine's own metrics, that models fail."""
+        parts = self._compaction
+        return {
+            "compaction-age": parts.worker.metric("IteratorAge", statistic="Maximum"),
+            "compaction-queue": parts.queue.metric_approximate_number_of_messages_visible(statistic="Maximum"),
+            "compaction-errors": cloudwatch.MathExpression(
+                expression="FILL(worker, 0) + FILL(steps, 0) + FILL(sessions, 0)",
+                label="errors of compaction",
+                using_metrics={
+                    "worker": parts.worker.metric("Errors", statistic="Sum"),
+                    "steps": parts.steps.metric("Errors", statistic="Sum"),
+                    "sessions": cloudwatch.Metric(
+                        namespace=NAMESPACE,
+                        metric_name="CompactionErrors",
+                        dimensions_map={"service": "compaction_worker"},
+                        statistic="Sum",
+                    ),
+                },
+            ),
+            "compaction-summaries": cloudwatch.MathExpression(
+                expression="FILL(failed, 0) + FILL(late, 0)",
+                label="summaries that failed",
+                using_metrics={
+                    "failed": parts.machine.metric_failed(statistic="Sum"),
+                    "late": parts.machine.metric_timed_out(statistic="Sum"),
+                },
             ),
         }
 
@@ -135,6 +186,9 @@ class Monitoring(Construct):
     def _dashboard(self, prefix: str, metrics: Metrics, alarms: Sequence[cloudwatch.Alarm]) -> None:
         by_route = f"SEARCH('{{{NAMESPACE},route,service,status}} MetricName=\"Requests\"', 'Sum')"
         latency_by_route = f"SEARCH('{{{NAMESPACE},route,service}} MetricName=\"Latency\"', 'p99')"
+        compactions = f"SEARCH('{{{NAMESPACE},outcome,service}} MetricName=\"Compactions\"', 'Sum')"
+        summaries = f"SEARCH('{{{NAMESPACE},outcome,service}} MetricName=\"Summaries\"', 'Sum')"
+        failures = f"SEARCH('{{{NAMESPACE},reason,service}} MetricName=\"SummariesFailed\"', 'Sum')"
         cloudwatch.Dashboard(
             self,
             "Dashboard",
@@ -160,6 +214,14 @@ class Monitoring(Construct):
                     _graph(
                         "Table, units a minute",
                         [metrics.table("ConsumedReadCapacityUnits"), metrics.table("ConsumedWriteCapacityUnits")],
+                    ),
+                ],
+                [
+                    _graph("Compactions by outcome", [_found(compactions)]),
+                    _graph("Summaries by outcome, and why they failed", [_found(summaries), _found(failures)]),
+                    _graph(
+                        "Compaction: age of the stream, ms; messages in the on-failure queue",
+                        [metrics.alarmed()["compaction-age"], metrics.alarmed()["compaction-queue"]],
                     ),
                 ],
             ],

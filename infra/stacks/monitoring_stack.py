@@ -26,6 +26,7 @@ class MonitoringStack(Stack):
             api_id=service.api.api_id,
             function=service.function,
             table=storage.table.table,
+            compaction=service.compaction,
             timeout_seconds=settings.timeout_seconds,
         )
         key = None if storage.key is None else storage.key.key

@@ -1,8 +1,8 @@
 """The stream pump: reads the table's stream and invokes functions, by the settings of the deployed mappings.
 
-The engine's own mappings lose records that fail (docs/local.md). On the laptop mappings are therefore deployed disabled,
-and the pump does what Lambda does with them in the cloud: filters, batches, lanes by partition key, partial failures,
-bisection, retries, age, and the queue for what is given up.
+The engine's own mappings lose records that fail (docs/local.md). On the laptop mappings are therefore deployed
+disabled, and the pump does what Lambda does with them in the cloud: filters, batches, lanes by partition key, partial
+failures, bisection, retries, age, and the queue for what is given up.
 """
 
 from infra.local.pump.filters import Pattern, PatternError

@@ -81,7 +81,7 @@ class EngineIo:
             if error.response["Error"]["Code"] in ("ExpiredIteratorException", "TrimmedDataAccessException"):
                 raise StreamLostError from error
             raise
-        records = [_as_delivered(record, stream) for record in answer["Records"]]
+        records = [as_delivered(record, stream) for record in answer["Records"]]
         place.iterator = answer.get("NextShardIterator")
         if records:
             place.last = records[-1]["dynamodb"]["SequenceNumber"]
@@ -89,7 +89,7 @@ class EngineIo:
 
     def invoke(self, function: str, records: Sequence[Record]) -> Invoked:
         """One invocation; an engine that refuses it counts as an error of the function, as with Lambda."""
-        payload = json.dumps({"Records": list(records)}, default=_plain)
+        payload = json.dumps({"Records": list(records)}, default=plain)
         try:
             answer = self._functions.invoke(FunctionName=function, Payload=payload.encode())
         except (ClientError, BotoCoreError) as error:
@@ -114,7 +114,7 @@ def _parsed(text: bytes) -> Any:
         return None
 
 
-def _as_delivered(record: dict[str, Any], stream: str) -> Record:
+def as_delivered(record: dict[str, Any], stream: str) -> Record:
     """A record of the streams API in the form that Lambda hands over."""
     inner = dict(record["dynamodb"])
     moment = inner.get("ApproximateCreationDateTime")
@@ -123,7 +123,8 @@ def _as_delivered(record: dict[str, Any], stream: str) -> Record:
     return {**record, "dynamodb": inner, "eventSourceARN": stream}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """For `json`: bytes as base64, as in Lambda's events."""
     if isinstance(value, (bytes, bytearray)):
         return base64.b64encode(value).decode("ascii")
     raise TypeError(f"{type(value).__name__} is not JSON")
