@@ -26,7 +26,7 @@ CONTEXT_WORDS := $(foreach setting,$(CONTEXT),-c $(call quoted,$(setting)))
 YES_WORD := $(if $(YES),--yes)
 
 .DEFAULT_GOAL := help
-.PHONY: help run token test fuzz lint format bench synth bootstrap deploy destroy openapi lock pr clean
+.PHONY: help run token test fuzz lint format bench synth bootstrap deploy destroy redrive openapi lock pr clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -44,12 +44,15 @@ class Clients:
         """With the credentials and the region of the shell; ``endpoint_url`` for the local engine."""
         import boto3  # noqa: PLC0415 - the CDK app imports this package without it
 
-        known: dict[str, str] = {}
+        known: dict[str, Any] = {}
         if endpoint_url is not None:
             known = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "us-east-1"}
         session = boto3.Session(**known)
-        names = ("sqs", "dynamodbstreams", "lambda")
-        return cls(*(session.client(name, endpoint_url=endpoint_url) for name in names))
+        return cls(
+            session.client("sqs", endpoint_url=endpoint_url),
+            session.client("dynamodbstreams", endpoint_url=endpoint_url),
+            session.client("lambda", endpoint_url=endpoint_url),
+        )
 
 
 def redrive(clients: Clients, queue_url: str, function: str) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.local import deployment, environments, gaps
+from infra.local import deployment, environments, gaps, secrets
 from infra.local.assembly import SynthesisError, synthesise
 from infra.local.deployment import DeploymentError, Resources, Target
 from infra.local.engine import Engine, EngineError, EngineFolder, free_port
@@ -106,11 +106,13 @@ def _run(order: Order, lock: int, progress: Progress) -> int:
         shutil.rmtree(order.home.state, ignore_errors=True)
     with ExitStack() as stack:
         issuer = stack.enter_context(_serving_issuer(order.home, progress))
-        assembly = synthesise(order.home.assembly, _context(issuer), progress.say)
+        context = _context(issuer)
+        assembly = synthesise(order.home.assembly, context, progress.say)
         engine = stack.enter_context(_running_engine(order, lock, progress))
         target = Target(engine.url)
         resources = deployment.deploy(assembly, target, progress.say)
         gaps.enable_expiry(target, resources.the_only("AWS::DynamoDB::Table"))
+        secrets.bring(context["models"], target, os.environ, progress.say)
         pump = stack.enter_context(Pump(EngineIo(target), order.home.pump_log).running())
         ready = _ready(engine, resources, issuer)
         _expect_answer(ready["url"] + "/v1/health", engine)
