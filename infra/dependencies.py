@@ -17,6 +17,7 @@ KEPT_SERVICES = frozenset(
         "dynamodb",
         "lambda",
         "s3",
+        "secretsmanager",
         "signin",
         "sqs",
         "sso",

@@ -1,6 +1,7 @@
 """Keys of model providers: out of the shell's environment into the engine's Secrets Manager, where functions look.
 
-A model names a secret; on the laptop a variable of that name holds the key. It stands in no template and no command line.
+A model names a secret; on the laptop a variable of that name holds the key. It stands in no template, on no command
+line and in no file of the checkout.
 """
 
 from collections.abc import Mapping
