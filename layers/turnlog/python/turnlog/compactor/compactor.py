@@ -177,6 +177,7 @@ class Compactor:
             return CompactionAnswer("refused", session.version, reason="bad_policy", detail=bad.detail)
         text = self._policies.text_of(session.record.compaction)
         if policy is None or text is None:
+            self._forget(session)
             return None
         asked = Asked("trigger", None, _part(text, "trigger"), _part(text, "strategy"), policy.trigger)
         return self._run(session_id, _Rules(policy.trigger, policy.strategy, asked), triggered=True)
@@ -297,6 +298,8 @@ class Compactor:
         self, outcome: PassOutcome, look: _Look, rules: _Rules, only_at: Version | None, *, triggered: bool
     ) -> CompactionAnswer:
         if look.answer is not None:
+            if triggered and look.window is not None and look.answer.status == "not_triggered":
+                self._forget(look.window.session)
             return look.answer
         assert look.window is not None
         assert look.result is not None
@@ -324,6 +327,12 @@ class Compactor:
         attempt = Attempt(next_number(session), "futile", now, reason=reason, size=window.size)
         self._repository.record_attempt(session, attempt, now=now)
         return CompactionAnswer("nothing_to_do", session.version, reason=reason)
+
+    def _forget(self, session: StoredSession) -> None:
+        """A try whose time has come, and which nobody wants any more."""
+        attempt, now = session.attempt, self._clock.now()
+        if attempt is not None and attempt.retry_at is not None and attempt.retry_at <= now:
+            self._repository.record_attempt(session, None, now=now)
 
     # ------------------------------------------------------------------ passes with a model
 

@@ -391,9 +391,9 @@ class SessionRepository(Protocol):
         """One pass that counts, by its id."""
         ...
 
-    def record_attempt(self, session: StoredSession, attempt: Attempt, *, now: Instant) -> bool:
-        """Remember what became of a try, if nobody has remembered another one, or run a pass, since
-        ``session`` was read. False when somebody has, or when the session has ended.
+    def record_attempt(self, session: StoredSession, attempt: Attempt | None, *, now: Instant) -> bool:
+        """Remember what became of a try (None: forget it), if nobody has remembered another one, or run
+        a pass, since ``session`` was read. False when somebody has, or when the session has ended.
 
         Raises:
             StoreUnavailable: whether it was written is not known.

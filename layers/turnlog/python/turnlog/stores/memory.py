@@ -413,7 +413,7 @@ class InMemorySessionRepository:
             found = [] if life is None else [made.record for made in life.passes if made.record.id == pass_id]
             return found[0] if found else None
 
-    def record_attempt(self, session: StoredSession, attempt: Attempt, *, now: Instant) -> bool:
+    def record_attempt(self, session: StoredSession, attempt: Attempt | None, *, now: Instant) -> bool:
         """Remember what became of a try, if the session is as it was read."""
         with self._db.lock:
             life = self._same_life(session)

@@ -122,7 +122,7 @@ class History:
 
     # ------------------------------------------------------------------ attempts
 
-    def record(self, session: StoredSession, attempt: Attempt, now: Instant) -> bool:
+    def record(self, session: StoredSession, attempt: Attempt | None, now: Instant) -> bool:
         """See :meth:`turnlog.domain.ports.SessionRepository.record_attempt`."""
         version = session.version
         sets: Item = attempt_attributes(attempt)
@@ -147,4 +147,4 @@ class History:
     def _is_ours(found: Item, version: Version, sets: Item) -> bool:
         """Whether the attempt that is there is this one: then only the answer was lost."""
         here = found.get("inc"), found.get("gen"), found.get("att")
-        return here == (version.inc, version.generation, sets["att"]) and not found.get("deleted")
+        return here == (version.inc, version.generation, sets.get("att")) and not found.get("deleted")

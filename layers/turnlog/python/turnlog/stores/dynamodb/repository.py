@@ -233,7 +233,7 @@ class DynamoDBSessionRepository:
         """One pass that counts, by its id."""
         return self._history.find(session, pass_id)
 
-    def record_attempt(self, session: StoredSession, attempt: Attempt, *, now: Instant) -> bool:
+    def record_attempt(self, session: StoredSession, attempt: Attempt | None, *, now: Instant) -> bool:
         """Remember what became of a try; one write to the head."""
         return self._history.record(session, attempt, now)
 
