@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_events as events
-from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
@@ -34,9 +33,8 @@ TABLE_ACTIONS = (
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
     "dynamodb:DeleteItem",
-    "dynamodb:ConditionCheckItem",
 )
-"""What a pass can need of the table."""
+"""What a pass can need of the table; the strict form (``If-Match``) also checks that the next slot is free."""
 
 SWEEP = {"turnlog": "sweep"}
 
@@ -84,7 +82,7 @@ class Compaction(Construct):
         self._worker = self._function("Worker", "compaction_worker", "due compactions", self.WORKER_TIMEOUT_SECONDS)
         self._worker.function.add_environment("TURNLOG_COMPACTION_MACHINE", self.machine.state_machine_arn)
         self._worker.allow(["states:StartExecution"], [self.machine.state_machine_arn])
-        self._worker.allow(["dynamodb:Query"], table.index_arns)
+        self._worker.allow(["dynamodb:Query"], [table.index_arn("by_created")])
         self.queue = self._on_failure()
         self._follow_the_stream()
         self._sweep()
@@ -135,6 +133,7 @@ class Compaction(Construct):
         return made
 
     def _let_models_be_asked(self) -> None:
+        self._steps.allow(["dynamodb:ConditionCheckItem"], [self._table.table.table_arn])
         self._steps.allow(["s3:GetObject", "s3:PutObject"], [self._bodies.links_arn])
         models = sorted({arn for spec in self._settings.models.values() for arn in _model_arns(self, spec)})
         if models:
@@ -207,17 +206,30 @@ class Compaction(Construct):
         mapping.node.add_dependency(self._worker.role)
 
     def _sweep(self) -> None:
-        """Tries whose time has come, and executions that never came back."""
-        rule = events.Rule(
+        """Tries whose time has come, and executions that never came back. (The CDK's own rule names the
+        permission by the stack, and so by the stage.)"""
+        rule = events.CfnRule(
             self,
             "Sweep",
             description="Turnlog: compactions to try again",
-            schedule=events.Schedule.rate(Duration.minutes(5)),
+            schedule_expression="rate(5 minutes)",
+            targets=[
+                events.CfnRule.TargetProperty(
+                    id="worker",
+                    arn=self._worker.function.function_arn,
+                    input=Stack.of(self).to_json_string(SWEEP),
+                    retry_policy=events.CfnRule.RetryPolicyProperty(maximum_retry_attempts=1),
+                )
+            ],
         )
-        target = targets.LambdaFunction(
-            self._worker.function, event=events.RuleTargetInput.from_object(SWEEP), retry_attempts=1
+        lambda_.CfnPermission(
+            self,
+            "SweepPermission",
+            action="lambda:InvokeFunction",
+            function_name=self._worker.function.function_arn,
+            principal="events.amazonaws.com",
+            source_arn=rule.attr_arn,
         )
-        rule.add_target(target)
 
     @property
     def _kms(self) -> kms.IKey | None:

@@ -53,4 +53,8 @@ class SessionTable(Construct):
     @property
     def index_arns(self) -> list[str]:
         """The ARNs of the indexes, for grants."""
-        return [f"{self.table.table_arn}/index/{name}" for name in self.INDEXES]
+        return [self.index_arn(name) for name in self.INDEXES]
+
+    def index_arn(self, name: str) -> str:
+        """The ARN of one index."""
+        return f"{self.table.table_arn}/index/{name}"

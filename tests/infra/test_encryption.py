@@ -1,6 +1,8 @@
 """The account's own key: what it encrypts, who may use it, and that nothing else changes."""
 
-from tests.support.templates import Assembly, blanked, leaves, resources, the_only
+import pytest
+
+from tests.support.templates import Assembly, blanked, leaves, resources, statements_of, the_only
 
 
 def test_one_rotated_key_that_outlives_its_stack(secured: Assembly) -> None:
@@ -25,8 +27,9 @@ def test_table_bucket_logs_and_topic_use_it(secured: Assembly) -> None:
     assert f"Turnlog-cloud-Storage:ExportsOutputFnGetAtt{key}Arn" in imported.pop()
 
 
-def test_the_function_uses_it_through_dynamodb_and_s3_only(secured: Assembly) -> None:
-    statements = the_only(secured.service, "AWS::IAM::Policy")["Properties"]["PolicyDocument"]["Statement"]
+@pytest.mark.parametrize("folder", ["session_api", "compaction_worker", "compaction_steps"])
+def test_a_function_uses_it_through_dynamodb_and_s3_only(secured: Assembly, folder: str) -> None:
+    statements = statements_of(secured.service, folder)
     (grant,) = (s for s in statements if any(action.startswith("kms:") for action in s["Action"]))
     assert [
         "kms:Decrypt",
@@ -54,7 +57,7 @@ def test_without_it_nothing_has_a_key(stage: Assembly) -> None:
 
 def test_encryption_changes_nothing_else(cloud: Assembly, secured: Assembly) -> None:
     """The twin adds routes and a variable; what was there before stays as it was."""
-    touched = ("Encryption", "SSESpecification", "PolicyDocument")
+    touched = ("Encryption", "SSESpecification", "PolicyDocument", "SqsManagedSseEnabled")
     for stack in ("Storage", "Service"):
         before, after = (dict(leaves(blanked(a.template(stack), a.stage))) for a in (cloud, secured))
         gone = {path for path in before if path not in after}

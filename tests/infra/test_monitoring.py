@@ -49,6 +49,8 @@ def test_metrics_are_those_of_this_api_this_function_and_this_table(cloud: Assem
         "AWS/Lambda": {"FunctionName"},
         "AWS/DynamoDB": {"TableName"},
         NAMESPACE: {"service"},
+        "AWS/SQS": {"QueueName"},
+        "AWS/States": {"StateMachineArn"},
     }
     seen = set()
     for alarm in resources(cloud.template("Monitoring"), "AWS::CloudWatch::Alarm"):
@@ -66,7 +68,7 @@ def test_the_dashboard_is_json_and_shows_every_alarm(cloud: Assembly) -> None:
     body = the_only(cloud.template("Monitoring"), "AWS::CloudWatch::Dashboard")["Properties"]["DashboardBody"]
     text = "".join(part if isinstance(part, str) else "x" for part in body["Fn::Join"][1])
     widgets = json.loads(text)["widgets"]
-    assert 7 == len(widgets)
+    assert 10 == len(widgets)
     assert len(ALARMS) == len(widgets[0]["properties"]["alarms"])
 
 

@@ -8,8 +8,10 @@ import pytest
 from infra.constructs.http_api import ACCESS_LOG_FORMAT
 from infra.routes import ROUTES
 from infra.settings import CLOUD_ISSUER
-from tests.support.templates import Assembly, Template, resources, the_only
+from tests.support.templates import Assembly, Template, function_of, resources, statements_of, the_only
 
+FUNCTIONS = ("session_api", "compaction_worker", "compaction_steps")
+MACHINE = "CompactionMachine428F0520"
 READ = ["sessions:read"]
 WRITE = ["sessions:write"]
 PUBLIC = ("NONE", None)
@@ -32,6 +34,13 @@ GUARDS = {
     "ANY /v1/sessions/{sid}/uploads": TOKEN_ONLY,
     "GET /v1/sessions/{sid}/uploads/{ref}": ("JWT", READ),
     "ANY /v1/sessions/{sid}/uploads/{ref}": TOKEN_ONLY,
+    "POST /v1/sessions/{sid}/compactions": ("JWT", WRITE),
+    "GET /v1/sessions/{sid}/compactions": ("JWT", READ),
+    "ANY /v1/sessions/{sid}/compactions": TOKEN_ONLY,
+    "GET /v1/sessions/{sid}/compactions/{cid}": ("JWT", READ),
+    "ANY /v1/sessions/{sid}/compactions/{cid}": TOKEN_ONLY,
+    "POST /v1/sessions/{sid}/compactions/{cid}/undo": ("JWT", WRITE),
+    "ANY /v1/sessions/{sid}/compactions/{cid}/undo": TOKEN_ONLY,
     "GET /v1/health": PUBLIC,
     "ANY /v1/health": PUBLIC,
     "GET /v1/openapi.json": PUBLIC,
@@ -108,7 +117,6 @@ def test_the_function_may_do_exactly_this(stage: Assembly) -> None:
     """No Scan, no PartiQL, nothing on the bucket itself, no log group but its own."""
     table = _import(stage, "ExportsOutputFnGetAttSessionTable440DAA5FArn75BA8C50")
     bucket = _import(stage, "ExportsOutputFnGetAttBodyBucket96CB3252Arn9DE7C9CF")
-    policy = the_only(stage.service, "AWS::IAM::Policy")["Properties"]
     assert [
         {
             "Action": ["logs:CreateLogStream", "logs:PutLogEvents"],
@@ -118,6 +126,7 @@ def test_the_function_may_do_exactly_this(stage: Assembly) -> None:
         {
             "Action": [
                 "dynamodb:BatchGetItem",
+                "dynamodb:ConditionCheckItem",
                 "dynamodb:DeleteItem",
                 "dynamodb:GetItem",
                 "dynamodb:PutItem",
@@ -137,18 +146,16 @@ def test_the_function_may_do_exactly_this(stage: Assembly) -> None:
             "Effect": "Allow",
             "Resource": [_join(bucket, "/l/*"), _join(bucket, "/t/*")],
         },
-    ] == policy["PolicyDocument"]["Statement"]
-    assert [{"Ref": "SessionApiFunctionRole087D615E"}] == policy["Roles"]
-
-
-def test_the_functions_role_has_no_policy_of_somebody_elses_making(stage: Assembly) -> None:
-    role = the_only(stage.service, "AWS::IAM::Role")["Properties"]
-    assert {"AssumeRolePolicyDocument"} == set(role)
+        {"Action": "states:StartExecution", "Effect": "Allow", "Resource": {"Ref": MACHINE}},
+    ] == statements_of(stage.service, "session_api")
 
 
 def test_no_grant_names_every_resource_or_every_action(stage: Assembly) -> None:
-    for policy in resources(stage.service, "AWS::IAM::Policy"):
-        for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+    """But for dynamodb:ListStreams, which takes no resource."""
+    for folder in FUNCTIONS:
+        for statement in statements_of(stage.service, folder):
+            if statement["Action"] == "dynamodb:ListStreams":
+                continue
             actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
             found = statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
             assert "*" not in found
@@ -156,16 +163,21 @@ def test_no_grant_names_every_resource_or_every_action(stage: Assembly) -> None:
 
 
 def test_the_gateway_and_nobody_else_may_call_the_function(stage: Assembly) -> None:
-    permission = the_only(stage.service, "AWS::Lambda::Permission")["Properties"]
+    (permission,) = (
+        p["Properties"]
+        for p in resources(stage.service, "AWS::Lambda::Permission")
+        if "SessionApi" in str(p["Properties"]["FunctionName"])
+    )
     assert ("lambda:InvokeFunction", "apigateway.amazonaws.com") == (permission["Action"], permission["Principal"])
     source = permission["SourceArn"]["Fn::Join"][1]
     assert [{"Ref": "HttpApiDD77E489"}, "/*/*"] == source[-2:]
 
 
 def test_the_functions_environment(cloud: Assembly) -> None:
-    function = the_only(cloud.service, "AWS::Lambda::Function")["Properties"]
+    function = function_of(cloud.service, "session_api")["Properties"]
     assert {
         "TURNLOG_STAGE": "cloud",
+        "TURNLOG_COMPACTION_MACHINE": {"Ref": MACHINE},
         "TURNLOG_TABLE": _import(cloud, "ExportsOutputRefSessionTable440DAA5FC72CC753"),
         "TURNLOG_BUCKET": _import(cloud, "ExportsOutputRefBodyBucket96CB32520AEB571D"),
         "TURNLOG_TENANT_CLAIM": "custom:tenant",
@@ -182,8 +194,9 @@ def test_the_functions_environment(cloud: Assembly) -> None:
     )
 
 
-def test_the_function_has_both_layers_for_its_own_runtime(stage: Assembly) -> None:
-    function = the_only(stage.service, "AWS::Lambda::Function")["Properties"]
+@pytest.mark.parametrize("folder", FUNCTIONS)
+def test_a_function_has_both_layers_for_its_own_runtime(stage: Assembly, folder: str) -> None:
+    function = function_of(stage.service, folder)["Properties"]
     layers = resources(stage.service, "AWS::Lambda::LayerVersion")
     assert 2 == len(function["Layers"]) == len(layers)
     for layer in layers:
@@ -191,21 +204,22 @@ def test_the_function_has_both_layers_for_its_own_runtime(stage: Assembly) -> No
         assert function["Architectures"] == layer["Properties"]["CompatibleArchitectures"]
 
 
-def test_function_and_layers_are_three_different_assets(stage: Assembly) -> None:
+def test_functions_and_layers_are_all_different_assets(stage: Assembly) -> None:
     """Two functions with the same hash is what an empty asset looks like."""
-    function = the_only(stage.service, "AWS::Lambda::Function")["Properties"]["Code"]
+    functions = [function_of(stage.service, folder)["Properties"]["Code"] for folder in FUNCTIONS]
     layers = [layer["Properties"]["Content"] for layer in resources(stage.service, "AWS::Lambda::LayerVersion")]
-    assert 3 == len({content["S3Key"] for content in [function, *layers]})
+    assert len(FUNCTIONS) + 2 == len({content["S3Key"] for content in [*functions, *layers]})
 
 
 def test_every_log_group_forgets_after_a_month_and_goes_with_its_stack(stage: Assembly) -> None:
     groups = resources(stage.service, "AWS::Logs::LogGroup")
-    assert 2 == len(groups)
+    assert len(FUNCTIONS) + 2 == len(groups), "one of each function, of the gateway and of the state machine"
     assert {(30, "Delete")} == {(group["Properties"]["RetentionInDays"], group["DeletionPolicy"]) for group in groups}
-    (used,) = (
+    used = {
         f["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for f in resources(stage.service, "AWS::Lambda::Function")
-    )
-    assert "AWS::Logs::LogGroup" == stage.service["Resources"][used]["Type"]
+    }
+    assert len(FUNCTIONS) == len(used)
+    assert {"AWS::Logs::LogGroup"} == {stage.service["Resources"][name]["Type"] for name in used}
 
 
 def test_the_outputs_name_the_api(stage: Assembly) -> None:
@@ -223,14 +237,19 @@ def test_only_resource_types_that_the_local_engine_has(stage: Assembly, stack: s
         "AWS::ApiGatewayV2::Route",
         "AWS::ApiGatewayV2::Stage",
         "AWS::DynamoDB::Table",
+        "AWS::Events::Rule",
         "AWS::IAM::Policy",
         "AWS::IAM::Role",
+        "AWS::Lambda::EventSourceMapping",
         "AWS::Lambda::Function",
         "AWS::Lambda::LayerVersion",
         "AWS::Lambda::Permission",
         "AWS::Logs::LogGroup",
         "AWS::S3::Bucket",
         "AWS::S3::BucketPolicy",
+        "AWS::SQS::Queue",
+        "AWS::SQS::QueuePolicy",
+        "AWS::StepFunctions::StateMachine",
     }
 
 
@@ -244,7 +263,7 @@ def test_the_local_assembly_needs_no_bootstrap_and_names_its_bucket_plainly(loca
     """Its deployer uploads to the names in the manifests, without filling anything in."""
     manifests = [json.loads(path.read_text()) for path in local.folder.glob("*.assets.json")]
     files = list(itertools.chain.from_iterable(manifest["files"].values() for manifest in manifests))
-    assert 5 == len(files)
+    assert len(FUNCTIONS) + 4 == len(files), "functions, two layers, two templates"
     for file in files:
         (destination,) = file["destinations"].values()
         assert "turnlog-local-assets" == destination["bucketName"]

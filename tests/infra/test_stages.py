@@ -20,25 +20,33 @@ STORAGE = {
     f"{BUCKET}.UpdateReplacePolicy": ("Retain", "Delete"),
 }
 
+FUNCTIONS = (
+    FUNCTION,
+    "Resources.CompactionWorkerFunctionC66EBB77.Properties",
+    "Resources.CompactionStepsFunction6C99F1A6.Properties",
+)
+
 SERVICE = {
     # The laptop runs on its own Python and processor.
-    f"{FUNCTION}.Runtime": ("python3.13", "python3.11"),
-    f"{FUNCTION}.Architectures[0]": ("arm64", "x86_64"),
+    **{f"{function}.Runtime": ("python3.13", "python3.11") for function in FUNCTIONS},
+    **{f"{function}.Architectures[0]": ("arm64", "x86_64") for function in FUNCTIONS},
     f"{DEPENDENCIES}.CompatibleRuntimes[0]": ("python3.13", "python3.11"),
     f"{DEPENDENCIES}.CompatibleArchitectures[0]": ("arm64", "x86_64"),
     f"{LIBRARY}.CompatibleRuntimes[0]": ("python3.13", "python3.11"),
     f"{LIBRARY}.CompatibleArchitectures[0]": ("arm64", "x86_64"),
-    # The function is told where it is, and people are.
+    # The laptop's stream pump reads the table's stream instead of Lambda, by the same settings.
+    "Resources.CompactionStream9EB9E0E5.Properties.Enabled": (True, False),
+    # The functions are told where they are, and people are.
     "Resources.HttpApiDD77E489.Properties.Name": ("turnlog-cloud", "turnlog-local"),
-    f"{FUNCTION}.Environment.Variables.TURNLOG_STAGE": ("cloud", "local"),
+    **{f"{function}.Environment.Variables.TURNLOG_STAGE": ("cloud", "local") for function in FUNCTIONS},
     # The laptop's issuer is settled at synthesis; the cloud's is a parameter.
     f"{JWT}.Issuer": (ABSENT, "http://127.0.0.1:8788/issuer"),
     f"{JWT}.Issuer.Ref": ("Issuer", ABSENT),
     f"{JWT}.Audience[0]": (ABSENT, "turnlog"),
     f"{JWT}.Audience.Ref": ("Audience", ABSENT),
     # Assets: the account's bootstrap bucket, or a plain one.
-    f"{FUNCTION}.Code.S3Bucket": (ABSENT, "turnlog-local-assets"),
-    f"{FUNCTION}.Code.S3Bucket.Fn::Sub": (ASSETS, ABSENT),
+    **{f"{function}.Code.S3Bucket": (ABSENT, "turnlog-local-assets") for function in FUNCTIONS},
+    **{f"{function}.Code.S3Bucket.Fn::Sub": (ASSETS, ABSENT) for function in FUNCTIONS},
     f"{DEPENDENCIES}.Content.S3Bucket": (ABSENT, "turnlog-local-assets"),
     f"{DEPENDENCIES}.Content.S3Bucket.Fn::Sub": (ASSETS, ABSENT),
     f"{LIBRARY}.Content.S3Bucket": (ABSENT, "turnlog-local-assets"),
@@ -52,6 +60,8 @@ CLOUD_ONLY = (
     "Parameters.Audience.",
     "Outputs.ExportsOutputRefHttpApi",
     "Outputs.ExportsOutputRefSessionApiFunction",
+    "Outputs.ExportsOutputRefCompaction",
+    "Outputs.ExportsOutputFnGetAttCompaction",
 )
 """Whole parts that only the cloud has: the check of the account's CDK bootstrap, the issuer, and what
 the stack of alarms is told of the service."""

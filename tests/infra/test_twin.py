@@ -3,7 +3,7 @@
 import json
 
 from infra.routes import ROUTES
-from tests.support.templates import Assembly, Template, resources, the_only
+from tests.support.templates import Assembly, Template, function_of, resources
 
 
 def _routes(template: Template) -> dict[str, dict[str, object]]:
@@ -32,7 +32,7 @@ def test_the_other_routes_are_as_without_it(cloud: Assembly, secured: Assembly) 
 
 
 def test_the_function_is_told_who_may_call_it(secured: Assembly) -> None:
-    variables = the_only(secured.service, "AWS::Lambda::Function")["Properties"]["Environment"]["Variables"]
+    variables = function_of(secured.service, "session_api")["Properties"]["Environment"]["Variables"]
     assert {"123456789012/Agents": ["acme", "umbrella"], "123456789012/Ops": "*"} == json.loads(
         variables["TURNLOG_IAM_PRINCIPALS"]
     )

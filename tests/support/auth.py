@@ -84,6 +84,22 @@ class EnforcedStack:
         """The name of the bucket."""
         return self.resources.the_only("AWS::S3::Bucket")
 
+    @property
+    def stream(self) -> str:
+        """The label of the table's stream."""
+        arn: str = self.root("dynamodb").describe_table(TableName=self.table)["Table"]["LatestStreamArn"]
+        return arn.rpartition("/")[2]
+
+    @property
+    def machine(self) -> str:
+        """The name of the state machine."""
+        return self.resources.the_only("AWS::StepFunctions::StateMachine").rpartition(":")[2]
+
+    @property
+    def queue(self) -> str:
+        """The name of the on-failure queue."""
+        return self.resources.the_only("AWS::SQS::Queue").rpartition("/")[2].rpartition(":")[2]
+
     def root(self, service: Any) -> Any:
         """A client that may do everything."""
         return ROOT.client(service, self.engine_url)
@@ -111,6 +127,7 @@ def enforced_stack(folder: Path) -> Iterator[EnforcedStack]:
         "issuer": issuer.url,
         "audience": AUDIENCE,
         "host_python": environments.version_of(environments.ENGINE),
+        "models": {"scripted": {"provider": "scripted", "model": "facts", "window_tokens": 32000}},
     }
     assembly = synthesise(home.assembly, context, print)
     with issuer.serving():

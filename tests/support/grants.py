@@ -78,6 +78,8 @@ def _several(value: Any) -> Sequence[Any]:
 
 def place_of(stack: EnforcedStack, function: Mapping[str, Any], arn: str) -> str:
     """What a resource is called here; one of no known place is called by its ARN."""
+    if arn == "*":
+        return "no resource"
     service, _, resource = arn.partition(":")[2].partition(":")[2].partition(":")
     resource = resource.split(":", 2)[2]
     known = {
@@ -86,6 +88,9 @@ def place_of(stack: EnforcedStack, function: Mapping[str, Any], arn: str) -> str
         ("dynamodb", f"table/{stack.table}/index/by_activity"): "the index by_activity",
         ("s3", f"{stack.bucket}/t/*"): "the bucket, t/*",
         ("s3", f"{stack.bucket}/l/*"): "the bucket, l/*",
+        ("dynamodb", f"table/{stack.table}/stream/{stack.stream}"): "the table's stream",
+        ("sqs", stack.queue): "the on-failure queue",
+        ("states", f"stateMachine:{stack.machine}"): "the state machine",
         ("logs", f"log-group:{function['LoggingConfig']['LogGroup']}:*"): "its own log group",
     }
     return known.get((service, resource), arn)
@@ -123,5 +128,8 @@ def _document(role: Role, grants: Sequence[Grant]) -> PolicyDocument:
 
 def _as_the_engine_matches(arn: str) -> list[str]:
     """The engine compares the bare ARN of a log group; IAM takes the `:*` at its end for the group and all that is in
-    it ("Actions, resources, and condition keys for Amazon CloudWatch Logs")."""
-    return [arn, arn.removesuffix(":*")] if ":log-group:" in arn else [arn]
+    it ("Actions, resources, and condition keys for Amazon CloudWatch Logs"). Of a request to a stream it does not see
+    the stream, and compares nothing but `*`."""
+    if ":log-group:" in arn:
+        return [arn, arn.removesuffix(":*")]
+    return ["*"] if "/stream/" in arn else [arn]

@@ -1,7 +1,8 @@
 """Whoever has a role's credentials: the function in process, the deployed function, and a note of what was denied."""
 
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -76,7 +77,8 @@ class DeployedApi(Api):
 class Actor:
     """A function at work with the credentials of its role, and somebody who holds its URLs.
 
-    ``api`` is the function; ``stores`` what it stands on, for what no route asks for yet.
+    ``api`` is session_api; ``stores`` what it stands on, with the role's credentials. ``owner`` is session_api with its
+    own role, for other functions' sessions to come from. ``client`` makes more clients with the role's credentials.
     """
 
     api: Api
@@ -88,16 +90,34 @@ class Actor:
     http: httpx.Client
     denials: Denials
     tenant: str
+    client: Callable[[str], Any]
+    stack: EnforcedStack
+    owner: "Actor | None" = None
 
     @classmethod
-    def in_process(cls, stack: EnforcedStack, role: Role, tenant: str, http: httpx.Client) -> "Actor":
+    def in_process(
+        cls, stack: EnforcedStack, role: Role, tenant: str, http: httpx.Client, owner: "Actor | None" = None
+    ) -> "Actor":
         """The function in this process, on clients with the role's credentials, as one user of ``tenant``. Its clock
         starts at the real time: the engine removes what has expired by its own."""
         credentials, denials, clock = stack.assume(role.name), Denials(), ManualClock(now())
         dynamodb, s3, logs = (_watched(stack, credentials, denials, name) for name in ("dynamodb", "s3", "logs"))
         stores = connect(stack.table, stack.bucket, client=dynamodb, make_s3=lambda: s3, clock=clock.now)
         api = Api(tenant=tenant, repository_for=stores, uploads_for=stores.uploads, clock=clock)
-        return cls(api, dynamodb, stores, logs, log_group_of(role), clock, http, denials, tenant)
+        return cls(
+            api=api,
+            dynamodb=dynamodb,
+            stores=stores,
+            logs=logs,
+            log_group=log_group_of(role),
+            clock=clock,
+            http=http,
+            denials=denials,
+            tenant=tenant,
+            client=lambda service: _watched(stack, credentials, denials, service),
+            stack=stack,
+            owner=owner,
+        )
 
     def deployed(self, stack: EnforcedStack) -> "Actor":
         """The same, but the function is the deployed one, which has its credentials from Lambda."""
@@ -116,6 +136,16 @@ class Actor:
         answer = self.http.put(grant["url"], headers=grant["headers"], content=content)
         self.denials.note(answer.text if answer.status_code == 403 else "")
         assert answer.status_code == 200, answer.text
+
+
+def noise(size: int) -> str:
+    """Text that deflate cannot make much smaller."""
+    return "".join(hashlib.sha256(str(i).encode()).hexdigest() for i in range(size // 64 + 1))[:size]
+
+
+def behind_tls(request: Any, **_: Any) -> None:
+    """As if a proxy that speaks TLS had let the request through."""
+    request.headers["x-forwarded-proto"] = "https"
 
 
 def log_group_of(role: Role) -> str:

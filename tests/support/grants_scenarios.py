@@ -7,9 +7,12 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+from infra.local.engine import ACCOUNT, REGION
+from tests.support import grants_compaction as of
 from tests.support.grants import Grant
-from tests.support.grants_actor import Actor
+from tests.support.grants_actor import Actor, noise
 from tests.support.session_api import Reply
+from turnlog.workflows.stepfunctions import StateMachine
 
 Scenario = Callable[[Actor], None]
 
@@ -23,11 +26,6 @@ def expect(status: int, reply: Reply) -> Reply:
     """The reply, if it has this status."""
     assert status == reply.status, f"{reply.status} instead of {status}: {reply.text[:500]}"
     return reply
-
-
-def _noise(size: int) -> str:
-    """Text that deflate cannot make much smaller."""
-    return "".join(hashlib.sha256(str(i).encode()).hexdigest() for i in range(size // 64 + 1))[:size]
 
 
 def _user(text: str, event_id: str) -> dict[str, Any]:
@@ -172,13 +170,13 @@ def list_by_activity(actor: Actor) -> None:
 def write_a_large_body(actor: Actor) -> None:
     """A body above 32 KB goes to S3 before the item that names it."""
     expect(201, actor.api.create("s"))
-    expect(201, actor.api.append(_noise(LARGE)))
+    expect(201, actor.api.append(noise(LARGE)))
 
 
 def read_a_large_body(actor: Actor) -> None:
     """And comes back from there."""
     write_a_large_body(actor)
-    assert _texts(actor.api.list()) == [_noise(LARGE)]
+    assert _texts(actor.api.list()) == [noise(LARGE)]
 
 
 def upload(actor: Actor) -> None:
@@ -224,6 +222,36 @@ def write_the_log(actor: Actor) -> None:
     actor.logs.put_log_events(logGroupName=actor.log_group, logStreamName=stream, logEvents=[line])
 
 
+def compact_strictly(actor: Actor) -> None:
+    """Only if the log has not grown."""
+    expect(201, actor.api.create("s"))
+    for text in "abc":
+        expect(201, actor.api.append(text))
+    tag = actor.api.list().headers["etag"]
+    body = {"strategy": {"type": "turn_window", "max_turns": 1}}
+    expect(201, actor.api.call("POST", "/v1/sessions/s/compactions", body, If_Match=tag))
+    assert len(expect(200, actor.api.list("s", {"archived": "true"})).json["data"]) == 2
+
+
+def compact_and_undo(actor: Actor) -> None:
+    """A pass, the history that tells of it, and its undo."""
+    expect(201, actor.api.create("s"))
+    for text in "abc":
+        expect(201, actor.api.append(text))
+    body = {"strategy": {"type": "turn_window", "max_turns": 1}}
+    made = expect(201, actor.api.call("POST", "/v1/sessions/s/compactions", body)).json["id"]
+    listed = expect(200, actor.api.call("GET", "/v1/sessions/s/compactions")).json["data"]
+    assert [one["id"] for one in listed] == [made]
+    expect(200, actor.api.call("POST", f"/v1/sessions/s/compactions/{made}/undo"))
+    assert expect(200, actor.api.list("s", {"archived": "true"})).json["data"] == []
+
+
+def start_a_summary(actor: Actor) -> None:
+    """A state machine goes on with it."""
+    arn = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{actor.stack.machine}"
+    StateMachine(arn, lambda: actor.client("stepfunctions")).start(f"x-{actor.tenant}", {"tenant": "t", "job": {}})
+
+
 OVER_HTTP: tuple[Scenario, ...] = (
     create,
     read_a_session,
@@ -240,13 +268,16 @@ OVER_HTTP: tuple[Scenario, ...] = (
     read_a_large_body,
     upload,
     follow_a_link,
+    compact_strictly,
+    compact_and_undo,
 )
 """What a caller can do at any time: it also runs against the deployed function."""
 
-IN_PROCESS: tuple[Scenario, ...] = (lose_a_race, expire)
-"""What takes a clock or a rival."""
+IN_PROCESS: tuple[Scenario, ...] = (lose_a_race, expire, start_a_summary)
+"""What takes a clock, a rival or a client of its own."""
 
 _TABLE, _BODIES, _LINKS, _LOGS = "the table", "the bucket, t/*", "the bucket, l/*", "its own log group"
+_STREAM, _MACHINE = "the table's stream", "the state machine"
 
 NEEDED_BY: dict[Grant, Scenario] = {
     Grant("session_api", "dynamodb:BatchGetItem", _TABLE): list_by_creation,
@@ -263,5 +294,35 @@ NEEDED_BY: dict[Grant, Scenario] = {
     Grant("session_api", "s3:PutObject", _LINKS): follow_a_link,
     Grant("session_api", "logs:CreateLogStream", _LOGS): write_the_log,
     Grant("session_api", "logs:PutLogEvents", _LOGS): write_the_log,
+    Grant("session_api", "dynamodb:ConditionCheckItem", _TABLE): compact_strictly,
+    Grant("session_api", "states:StartExecution", _MACHINE): start_a_summary,
+    Grant("compaction_worker", "dynamodb:BatchGetItem", _TABLE): of.run_a_pass_over_a_summary,
+    Grant("compaction_worker", "dynamodb:DeleteItem", _TABLE): of.lose_a_pass,
+    Grant("compaction_worker", "dynamodb:GetItem", _TABLE): of.run_a_due_pass,
+    Grant("compaction_worker", "dynamodb:PutItem", _TABLE): of.run_a_due_pass,
+    Grant("compaction_worker", "dynamodb:Query", _TABLE): of.run_a_due_pass,
+    Grant("compaction_worker", "dynamodb:UpdateItem", _TABLE): of.remember_a_try,
+    Grant("compaction_worker", "dynamodb:Query", "the index by_created"): of.find_what_is_due_again,
+    Grant("compaction_worker", "s3:GetObject", _BODIES): of.compact_a_large_body,
+    Grant("compaction_worker", "states:StartExecution", _MACHINE): of.start_an_execution,
+    Grant("compaction_worker", "dynamodb:DescribeStream", _STREAM): of.follow_the_stream,
+    Grant("compaction_worker", "dynamodb:GetRecords", _STREAM): of.follow_the_stream,
+    Grant("compaction_worker", "dynamodb:GetShardIterator", _STREAM): of.follow_the_stream,
+    Grant("compaction_worker", "dynamodb:ListStreams", "no resource"): of.follow_the_stream,
+    Grant("compaction_worker", "sqs:SendMessage", "the on-failure queue"): of.send_what_was_given_up,
+    Grant("compaction_worker", "logs:CreateLogStream", _LOGS): write_the_log,
+    Grant("compaction_worker", "logs:PutLogEvents", _LOGS): write_the_log,
+    Grant("compaction_steps", "dynamodb:BatchGetItem", _TABLE): of.summarise_over_a_summary,
+    Grant("compaction_steps", "dynamodb:ConditionCheckItem", _TABLE): of.summarise_strictly,
+    Grant("compaction_steps", "dynamodb:DeleteItem", _TABLE): of.lose_a_pass,
+    Grant("compaction_steps", "dynamodb:GetItem", _TABLE): of.summarise,
+    Grant("compaction_steps", "dynamodb:PutItem", _TABLE): of.summarise,
+    Grant("compaction_steps", "dynamodb:Query", _TABLE): of.summarise,
+    Grant("compaction_steps", "dynamodb:UpdateItem", _TABLE): of.remember_a_failure,
+    Grant("compaction_steps", "s3:GetObject", _BODIES): of.summarise_a_large_body,
+    Grant("compaction_steps", "s3:GetObject", _LINKS): of.summarise,
+    Grant("compaction_steps", "s3:PutObject", _LINKS): of.summarise,
+    Grant("compaction_steps", "logs:CreateLogStream", _LOGS): write_the_log,
+    Grant("compaction_steps", "logs:PutLogEvents", _LOGS): write_the_log,
 }
 """A scenario for each grant that cannot do without it. A grant without one has no reason to be there."""

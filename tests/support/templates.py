@@ -52,6 +52,31 @@ def the_only(template: Template, kind: str) -> dict[str, Any]:
     return found
 
 
+def function_of(template: Template, folder: str) -> dict[str, Any]:
+    """The function whose code is that folder under ``functions/``."""
+    (found,) = (
+        f
+        for f in resources(template, "AWS::Lambda::Function")
+        if str(f["Properties"]["Handler"]).partition(".")[0] == folder
+    )
+    return found
+
+
+def statements_of(template: Template, folder: str) -> list[dict[str, Any]]:
+    """What the role of a function allows.
+
+    Raises:
+        AssertionError: the role has more than one policy, or one of somebody else's making.
+    """
+    role = function_of(template, folder)["Properties"]["Role"]["Fn::GetAtt"][0]
+    assert {"AssumeRolePolicyDocument"} == set(template["Resources"][role]["Properties"])
+    (policy,) = (
+        p["Properties"] for p in resources(template, "AWS::IAM::Policy") if {"Ref": role} in p["Properties"]["Roles"]
+    )
+    found: list[dict[str, Any]] = policy["PolicyDocument"]["Statement"]
+    return found
+
+
 def blanked(template: Template, stage: str) -> Template:
     """The template without what changes with every edit of the code: the names of assets. The
     stage's name is blanked as well, so that two stages can be compared."""

@@ -416,6 +416,9 @@ class Compact:
         return repository.compact(PassRequest(SESSION, decide, now)).status == "landed"
 
 
+_IF_DISTURBED: Final[Mapping[bool, tuple[type, ...]]] = {True: (NotNewestPass, PassNotFound), False: ()}
+
+
 @dataclass(frozen=True)
 class Undo:
     """The newest pass undone, as a window shows it; somebody else may run another one meanwhile."""
@@ -432,8 +435,7 @@ class Undo:
                 return
             outcome = repository.undo(SESSION, newest[0].id, now=now, detail=PassDetail(user=label))
         except (NotNewestPass, PassNotFound) as error:
-            actor.ledger.end(entry)
-            assert entry.disturbed, f"the newest pass could not be undone: {error}"
+            actor.ledger.failed(actor.ledger.end(entry), error, None, expected=_IF_DISTURBED[entry.disturbed])
         except TurnlogError as error:
             actor.ledger.failed(actor.ledger.end(entry), error, None, expiry=True)
         else:

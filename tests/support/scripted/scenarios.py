@@ -19,8 +19,8 @@ from .operations import (
     ReadWindow,
     Resend,
     ReuseKey,
-    Undo,
     Save,
+    Undo,
     Walk,
 )
 from .process import CRASH_AFTER, Fault

@@ -6,10 +6,10 @@ from tests.support.scripted.process import CONFLICT, CRASH_AFTER, LOST, Crash, P
 from turnlog.domain.errors import CorruptLog, InvalidRequest, PayloadTooLarge, SessionNotFound, StoreUnavailable
 from turnlog.domain.event import EventDraft
 from turnlog.domain.message import Message
+from turnlog.domain.passes import generation_of, new_pass_id
 from turnlog.domain.ports import CompactionPlan, Insertion
 from turnlog.stores.dynamodb import keys, passer
 from turnlog.stores.dynamodb.items import Head
-from turnlog.domain.passes import generation_of, new_pass_id
 from turnlog.stores.dynamodb.passes import pass_key
 from turnlog.testing.builders import START, a_session, outline, tell
 
