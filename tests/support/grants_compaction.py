@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from infra.local.engine import ACCOUNT, REGION
-from tests.support.grants_actor import Actor, behind_tls
+from tests.support.grants_actor import Actor, behind_tls, noise
 from tests.support.session_api import Api
 from turnlog.compactor import CompactCommand, CompactionAnswer, Compactor, Summaries, SummaryJob
 from turnlog.domain.exactjson import JsonObject
@@ -28,9 +28,7 @@ def _session(actor: Actor, *, turns: int = 3, large: bool = False, policy: Any =
     api = actor.owner.api
     assert api.create("s", compaction=policy).status == 201
     for i in range(turns):
-        said = (
-            "".join(chr(33 + (7 * j + i * j) % 90) for j in range(LARGE)) if large and i == turns - 1 else f"turn {i}"
-        )
+        said = noise(LARGE) if large and i == turns - 1 else f"turn {i}"
         assert api.append(said).status == 201
     return api
 
