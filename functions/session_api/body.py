@@ -141,9 +141,13 @@ def _pointer(error: ErrorDetails, body: JsonValue) -> str:
     return base
 
 
+_TAGGED: Final = ("compaction", "trigger", "strategy")
+"""The members of bodies that hold tagged unions."""
+
+
 def _without_tags(loc: tuple[int | str, ...], body: JsonValue) -> Iterable[int | str]:
     """A location of pydantic's without the tags of tagged unions, which stand in it like keys. Only a
-    compaction policy has such unions."""
+    compaction's rules are such unions."""
     value, tag = body, None
     for part in loc:
         if tag is not None and part == tag:
@@ -151,7 +155,7 @@ def _without_tags(loc: tuple[int | str, ...], body: JsonValue) -> Iterable[int |
             continue
         yield part
         value = _member(value, part)
-        tag = value.get("type") if loc[0] == "compaction" and isinstance(value, dict) else None
+        tag = value.get("type") if loc[0] in _TAGGED and isinstance(value, dict) else None
 
 
 def _member(value: JsonValue, part: int | str) -> JsonValue:

@@ -186,10 +186,10 @@ def _json(part: Body | None) -> JsonObject | None:
 
 class CompactBody(Body):
     """A pass. Without a strategy the session's policy, or its stage's, is carried out, its trigger included; a strategy
-    without a trigger runs in any case."""
+    without a trigger runs in any case. Each of the two has at most 4096 bytes: both stand in the history."""
 
-    trigger: Trigger | None = None
-    strategy: Strategy | None = None
+    trigger: Annotated[Trigger, BeforeValidator(_of_bounded_size)] | None = None
+    strategy: Annotated[Strategy, BeforeValidator(_of_bounded_size)] | None = None
     force: Annotated[bool, Field(description="Whatever triggers and earlier tries say")] = False
     dry_run: Annotated[bool, Field(description="Tell what would happen, and write nothing")] = False
 

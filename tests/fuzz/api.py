@@ -59,11 +59,12 @@ def _made(answer: requests.Response) -> Any:
 
 @dataclass(frozen=True)
 class Seed:
-    """A session that exists, with events and uploads that exist."""
+    """A session that exists, with events and uploads that exist; ``passes`` are ids of compactions."""
 
     session: str
     events: tuple[str, ...]
     refs: tuple[str, ...]
+    passes: tuple[str, ...] = ("1.5f0c2a9b7e11",)
     is_slow: bool = False
     """Whether its log takes so long to read that few requests should meet it."""
 
@@ -86,31 +87,43 @@ class Told:
     def read(cls, path: Path) -> Told:
         """The inverse."""
         told = json.loads(path.read_text(encoding="utf-8"))
-        seeds = tuple(Seed(s["session"], tuple(s["events"]), tuple(s["refs"]), s["is_slow"]) for s in told["seeds"])
+        seeds = tuple(
+            Seed(s["session"], tuple(s["events"]), tuple(s["refs"]), tuple(s["passes"]), s["is_slow"])
+            for s in told["seeds"]
+        )
         return cls(told["url"], told["token"], told["has_token"], seeds)
 
 
 def sow(target: Target) -> tuple[Seed, ...]:
-    """Sessions to find: one empty, one small with an upload, one of several pages, one with a linked message."""
+    """Sessions to find: one empty, one small with an upload, one of several pages that has been compacted three times
+    and has a policy, one with a linked message."""
     _made(target.send("POST", "/v1/sessions", {"id": "empty"}))
     small = {"id": "small", "allow_system_messages": True, "metadata": {"channel": "chat", "n": 1.5}}
     _made(target.send("POST", "/v1/sessions", small))
     ref = _upload(target, "small", b"\x89PNG of the fuzzer")
     events = _append(target, "small", [{"id": f"msg-{i}", **event} for i, event in enumerate(_events(ref))])
-    _made(target.send("POST", "/v1/sessions", {"id": "long"}))
+    _made(target.send("POST", "/v1/sessions", {"id": "long", "compaction": POLICY}))
     pages: list[str] = []
     for batch in range(2):
         lines = [{"message": {"role": "user", "content": f"line {batch}.{i}"}} for i in range(60)]
         pages += _append(target, "long", lines)
+    passes = [_compact(target, "long", turns) for turns in (100, 80, 60)]
     _made(target.send("POST", "/v1/sessions", {"id": "large"}))
     large = _append(target, "large", [{"message": {"role": "user", "content": "large " * LARGE}}])
     return (
         Seed("empty", ("none",), (ref,)),
         Seed("small", tuple(events), (ref,)),
-        Seed("long", tuple(pages[:: len(pages) // 5]), (ref,)),
+        Seed("long", tuple(pages[:: len(pages) // 5]), (ref,), tuple(passes)),
         Seed("large", tuple(large), (ref,), is_slow=True),
     )
 
+
+POLICY: Final = {
+    "trigger": {"type": "turn_count", "max_turns": 200},
+    "strategy": {"type": "turn_window", "max_turns": 50},
+}
+MODEL: Final = "scripted"
+"""The one that every local stage has."""
 
 LARGE: Final = 680_000
 """Words of 6 bytes that fit into a body, and make an event that fits into no answer."""
@@ -133,6 +146,11 @@ def _events(ref: str) -> list[Mapping[str, Any]]:
 
 def _append(target: Target, session: str, events: list[dict[str, Any]]) -> list[str]:
     return [row["id"] for row in _made(target.send("POST", f"{path_of(session)}/events", {"events": events}))["events"]]
+
+
+def _compact(target: Target, session: str, turns: int) -> str:
+    asked = {"strategy": {"type": "turn_window", "max_turns": turns}}
+    return str(_made(target.send("POST", f"{path_of(session)}/compactions", asked))["id"])
 
 
 def _upload(target: Target, session: str, content: bytes) -> str:

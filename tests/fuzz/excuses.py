@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tests.fuzz.api import MODEL
 from tests.fuzz.exchange import Exchange, Json
 
 
@@ -30,6 +31,10 @@ class Excuse:
     pointer: str
     reason: str
     fits: Callable[[Asked], bool]
+
+
+def _strategy(asked: Asked) -> Any:
+    return asked.body.get("compaction", asked.body)["strategy"]
 
 
 EXCUSES: Final = (
@@ -77,9 +82,21 @@ EXCUSES: Final = (
     ),
     Excuse(
         "invalid-request",
-        r"/compaction/strategy/overlap_size",
+        r"(/compaction)?/strategy/overlap_size",
         "JSON Schema cannot compare two numbers of a document.",
-        lambda asked: "overlap_size" in asked.body["compaction"]["strategy"],
+        lambda asked: "overlap_size" in _strategy(asked),
+    ),
+    Excuse(
+        "invalid-request",
+        r"(/compaction)?/strategy/model",
+        "A stage has the models that it was deployed with.",
+        lambda asked: _strategy(asked)["model"] != MODEL,
+    ),
+    Excuse(
+        "invalid-request",
+        "/strategy",
+        "Whether there is a policy in place of a strategy depends on the session.",
+        lambda asked: asked.body.get("strategy") is None,
     ),
 )
 

@@ -20,7 +20,7 @@ from schemathesis.generation.meta import CoveragePhaseData, TestPhase
 from schemathesis.openapi.checks import RejectedPositiveData
 
 from tests.fuzz import checks
-from tests.fuzz.api import SEEDS_VARIABLE, Seed, Target, Told
+from tests.fuzz.api import MODEL, SEEDS_VARIABLE, Seed, Target, Told
 from tests.fuzz.exchange import Exchange, below, sent_by
 from tests.fuzz.excuses import Asked, excuse_for
 from tests.fuzz.ledger import Ledger, Seen, is_followed, is_plain_id, path_of
@@ -78,6 +78,7 @@ def before_call(context: schemathesis.HookContext, case: Case, kwargs: dict[str,
         _known_path(case, dice)
         _known_cursor(case, dice)
         _known_refs(case, dice)
+        _known_model(case, dice)
         _mended_headers(case)
         _fresh_key(case, dice)
     _known_content(case, dice)
@@ -124,6 +125,7 @@ def _known_path(case: Case, dice: Dice) -> None:
         "sid": seed.session,
         "eid": seed.events[dice.below(len(seed.events))],
         "ref": seed.refs[dice.below(len(seed.refs))],
+        "cid": seed.passes[dice.below(len(seed.passes))],
     }
     for name in case.path_parameters:
         case.path_parameters[name] = known[name]
@@ -158,8 +160,8 @@ _PATTERNS: Final = {
 
 def _known_version(case: Case, dice: Dice, seen: Seen) -> None:
     if "If-Match" in case.headers and seen.etag and _is_positive(case, ParameterLocation.HEADER) and dice.below(3):
-        is_append = case.path.endswith("/events")
-        case.headers["If-Match"] = re.sub(r'\.\d+"$', '"', seen.etag) if is_append else seen.etag
+        is_of_log = case.path.endswith(("/events", "/compactions"))
+        case.headers["If-Match"] = re.sub(r'\.\d+"$', '"', seen.etag) if is_of_log else seen.etag
 
 
 def _known_cursor(case: Case, dice: Dice) -> None:
@@ -180,6 +182,16 @@ def _known_refs(case: Case, dice: Dice) -> None:
         if isinstance(block.get("ref"), str) and dice.below(4):
             block["ref"] = fuzz().seeds[0].refs[0]
             case.path_parameters["sid"] = "small"
+
+
+def _known_model(case: Case, dice: Dice) -> None:
+    """A summary is written by a model that the stage has, or not at all."""
+    if not isinstance(case.body, dict) or not _is_positive(case, ParameterLocation.BODY):
+        return
+    policy = case.body.get("compaction") or case.body
+    strategy = policy.get("strategy") if isinstance(policy, dict) else None
+    if isinstance(strategy, dict) and "model" in strategy and dice.below(4):
+        strategy["model"] = MODEL
 
 
 def _known_content(case: Case, dice: Dice) -> None:

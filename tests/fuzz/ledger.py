@@ -65,6 +65,18 @@ class Ledger:
                 yield f"a deleted session answers {after.status}"
         elif exchange.path.endswith("/events"):
             yield from self._appended(exchange, session_id, before)
+        elif exchange.path.endswith("/compactions"):
+            yield from self._compacted(exchange, session_id, before)
+
+    def _compacted(self, exchange: Exchange, session_id: str, before: Seen) -> Iterator[str]:
+        """201 alone has changed the session: by one generation, and no event is lost by it."""
+        after = self.look(session_id)
+        seen = [exactjson.loads(session.content) for session in (before, after)]
+        went = seen[1]["generation"] - seen[0]["generation"]
+        if went != (1 if exchange.status == 201 else 0):
+            yield f"a {exchange.status} went {went} generations on"
+        if seen[0]["last_seq"] != seen[1]["last_seq"]:
+            yield f"a compaction moved the end of the log from {seen[0]['last_seq']} to {seen[1]['last_seq']}"
 
     def _appended(self, exchange: Exchange, session_id: str, before: Seen) -> Iterator[str]:
         events = exactjson.loads(exchange.sent)["events"]

@@ -20,7 +20,10 @@ from referencing.jsonschema import DRAFT202012
 from session_api.dependencies import Dependencies
 from session_api.resolver import Resolver
 from session_api.settings import Principals, Settings
+from turnlog.compactor import SummaryJob
 from turnlog.domain import exactjson
+from turnlog.domain.errors import StoreUnavailable
+from turnlog.domain.exactjson import JsonObject
 from turnlog.domain.ports import SessionRepository, UploadStore
 from turnlog.stores.memory import InMemorySessionRepository, MemoryDatabase
 from turnlog.stores.memory_uploads import InMemoryUploadStore, MemoryBucket
@@ -173,6 +176,21 @@ Pages = list[list[Any]]
 """The data of page after page."""
 
 
+class FakeStarter:
+    """Remembers the jobs that were started, one tenant's like another's; ``is_down`` refuses them."""
+
+    def __init__(self) -> None:
+        self.jobs: list[SummaryJob] = []
+        self.is_down = False
+
+    def start(self, job: SummaryJob) -> None:
+        """Start it, once."""
+        if self.is_down:
+            raise StoreUnavailable("The state machine did not take it.", retry_after=2)
+        if job not in self.jobs:
+            self.jobs.append(job)
+
+
 class Api:
     """The function, called as one user of one tenant; over a fresh memory store unless told otherwise."""
 
@@ -187,20 +205,26 @@ class Api:
         bucket: MemoryBucket | None = None,
         allow_system_messages: bool = False,
         principals: Principals | None = None,
+        compaction: Mapping[str, Any] | None = None,
+        models: tuple[str, ...] = ("scripted",),
+        starter: FakeStarter | None = None,
     ) -> None:
         self.user, self.tenant = user, tenant
         self.repository_for = repository_for or _in_memory()
         self.clock = clock or ManualClock()
+        self.compaction, self.models, self.starter = compaction, models, starter or FakeStarter()
         settings = Settings(
             table="t",
             bucket="b",
             stage="test",
             allow_system_messages=allow_system_messages,
             principals=principals or {},
+            compaction=None if compaction is None else JsonObject.of(compaction),
+            models=models,
         )
         self.bucket = bucket or MemoryBucket(self.clock.now)
         self.uploads_for = uploads_for or (lambda tenant: InMemoryUploadStore(tenant, bucket=self.bucket))
-        made = Dependencies(settings, self.repository_for, self.clock, self.uploads_for)
+        made = Dependencies(settings, self.repository_for, self.clock, self.uploads_for, lambda _: self.starter)
         self.handler = Resolver(lambda: made)
 
     def as_user(self, user: str, tenant: str | None = None) -> Api:
@@ -212,6 +236,9 @@ class Api:
             clock=self.clock,
             uploads_for=self.uploads_for,
             bucket=self.bucket,
+            compaction=self.compaction,
+            models=self.models,
+            starter=self.starter,
         )
 
     def invoke(self, event: dict[str, Any]) -> Reply:
@@ -291,6 +318,11 @@ class Api:
         assert grant.status == 201, grant.text
         assert self.bucket.serve("PUT", grant.json["url"], grant.json["headers"], content).status == 200
         return str(grant.json["ref"])
+
+    def compact(self, sid: str = "s", body: Any = None, **headers: str) -> Reply:
+        """Compact; without a body all but the newest turn leaves the window."""
+        asked = {"strategy": {"type": "turn_window", "max_turns": 1}} if body is None else body
+        return self.call("POST", f"/v1/sessions/{sid}/compactions", asked, **headers)
 
     def list(self, sid: str = "s", query: Mapping[str, Any] | str = "") -> Reply:
         """List events."""

@@ -11,6 +11,7 @@ from tests.support.session_api import Api, http_event
 
 USER = {"message": {"role": "user", "content": "x"}}
 EVENTS = "/v1/sessions/s/events"
+COMPACTIONS = "/v1/sessions/s/compactions"
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,10 @@ def header(method: str, path: str, name: str, value: str, body: Any = None) -> B
     return Bad(method, path, 422, [f"header:{name}"], body=body, headers={name: value})
 
 
+def compacting(body: Any, *pointers: str, status: int = 422) -> Bad:
+    return Bad("POST", COMPACTIONS, status, list(pointers), body=body)
+
+
 def policy(value: Any, pointer: str) -> Bad:
     return creating({"compaction": value}, f"/compaction{pointer}")
 
@@ -71,6 +76,8 @@ def policy(value: Any, pointer: str) -> Bad:
 STRATEGY = {"type": "turn_window", "max_turns": 3}
 TRIGGER = {"type": "turn_count", "max_turns": 9}
 SUMMARY = {"type": "recursive_summarization", "max_events_to_keep": 10, "overlap_size": 2, "model": "m"}
+NOT_BOOLEANS: list[Any] = [1, 0, "true", "yes", None, [], {}]
+NOT_OBJECTS: list[Any] = ["turn_window", [], 1]
 BAD_IDS = [
     "",
     " ",
@@ -148,6 +155,58 @@ CASES = [
         ["/compaction"],
         body={"compaction": {"trigger": {"type": "any_of", "triggers": [TRIGGER] * 200}, "strategy": STRATEGY}},
     ),
+    policy({"trigger": TRIGGER, "strategy": SUMMARY}, "/strategy/model"),
+    patching({"compaction": {"trigger": TRIGGER, "strategy": SUMMARY}}, "/compaction/strategy/model"),
+    patching({"compaction": {"trigger": {"type": "always"}, "strategy": STRATEGY}}, "/compaction/trigger/type"),
+    # ---- compaction
+    compacting([], ""),
+    compacting({}, "/strategy"),
+    compacting({"force": True}, "/strategy"),
+    compacting({"trigger": TRIGGER}, "/strategy"),
+    compacting({"policy": {}, "strategy": STRATEGY}, "/policy"),
+    *(compacting({"strategy": STRATEGY, "force": value}, "/force") for value in NOT_BOOLEANS),
+    *(compacting({"strategy": STRATEGY, "dry_run": value}, "/dry_run") for value in NOT_BOOLEANS),
+    *(compacting({"strategy": value}, "/strategy") for value in NOT_OBJECTS),
+    compacting({"strategy": {}}, "/strategy/type"),
+    compacting({"strategy": {"type": "turn_count", "max_turns": 1}}, "/strategy/type"),
+    compacting({"strategy": {"type": "turn_window"}}, "/strategy/max_turns"),
+    *(compacting({"strategy": {**STRATEGY, "max_turns": n}}, "/strategy/max_turns") for n in (0, -1, 1.5, True, "3")),
+    compacting({"strategy": {**STRATEGY, "turn_window": 1}}, "/strategy/turn_window"),
+    compacting({"strategy": SUMMARY}, "/strategy/model"),
+    *(compacting({"strategy": {**SUMMARY, "system_prompt": text}}, "/strategy/system_prompt") for text in ("", " \n")),
+    compacting({"strategy": {**SUMMARY, "shadow_prompt": "x" * 3001}}, "/strategy/shadow_prompt"),
+    compacting({"strategy": {**SUMMARY, "overlap_size": 10}}, "/strategy/overlap_size"),
+    compacting({"strategy": {**SUMMARY, "system_prompt": "é" * 2100}}, "/strategy", status=413),
+    compacting({"strategy": STRATEGY, "trigger": {"type": "always"}}, "/trigger/type"),
+    compacting({"strategy": STRATEGY, "trigger": {"type": "never", "max_turns": 1}}, "/trigger/max_turns"),
+    compacting(
+        {"strategy": STRATEGY, "trigger": {"type": "any_of", "triggers": [TRIGGER, {"type": "token_count"}]}},
+        "/trigger/triggers/1/threshold",
+    ),
+    compacting(
+        {"strategy": STRATEGY, "trigger": {"type": "any_of", "triggers": [TRIGGER] * 200}}, "/trigger", status=413
+    ),
+    Bad("POST", COMPACTIONS, 422, ["query:dry_run"], query="dry_run=true", body={"strategy": STRATEGY}),
+    *(
+        Bad("GET", COMPACTIONS, 422, [f"query:{query.partition('=')[0]}"], query=query)
+        for query in ("limit=0", "limit=101", "cursor=", "cursor=x", "cursor=MXxlfA", "order=asc", "status=failed")
+    ),
+    *(
+        Bad(method, f"{COMPACTIONS}/{cid}{rest}", status, ["path:cid"])
+        for cid, status in (
+            ("x", 422),
+            ("0", 422),
+            ("1.", 422),
+            ("1.XY", 422),
+            ("%31%2E", 422),
+            ("..", 422),
+            ("1.5f0c2a9b7e11%0A", 422),
+            ("٣", 422),
+            ("1%", 400),
+        )
+        for method, rest in (("GET", ""), ("POST", "/undo"))
+    ),
+    Bad("POST", f"{COMPACTIONS}/1/undo", 422, ["query:force"], query="force=true"),
     # ---- append
     Bad("POST", EVENTS, 422, ["/events"], body={}),
     Bad("POST", EVENTS, 422, ["/events"], body={"events": []}),
@@ -295,6 +354,7 @@ CASES = [
         for value in ("", "5", '"5', "W/5", '"1" "2"', '"1",', '*, "1"')
         for method, path, body in (
             ("POST", EVENTS, {"events": [USER]}),
+            ("POST", COMPACTIONS, {"strategy": STRATEGY}),
             ("PATCH", "/v1/sessions/s", {"metadata": {}}),
             ("DELETE", "/v1/sessions/s", None),
         )
@@ -425,6 +485,9 @@ def test_an_unknown_path_is_a_404_problem(session: Api, path: str) -> None:
         ("HEAD", "/v1/sessions/s", "GET, PATCH, DELETE"),
         ("DELETE", "/v1/sessions/s/events", "POST, GET"),
         ("POST", "/v1/sessions/s/events/e", "GET"),
+        ("DELETE", "/v1/sessions/s/compactions", "POST, GET"),
+        ("DELETE", "/v1/sessions/s/compactions/1", "GET"),
+        ("GET", "/v1/sessions/s/compactions/1/undo", "POST"),
         ("POST", "/v1/health", "GET"),
     ],
 )

@@ -28,23 +28,32 @@ def blanked(reply: Reply) -> bytes:
     return re.sub(rb'"(instance|request_id)":"[^"]*"', rb'"\1":""', reply.content)
 
 
+def filled(session: Api) -> dict[str, str]:
+    """Give the session an event "e", an upload, a policy and a compaction; what stands in its paths."""
+    policy = {"trigger": {"type": "never"}, "strategy": {"type": "turn_window", "max_turns": 1}}
+    session.call("PATCH", "/v1/sessions/s", {"compaction": policy})
+    session.append({"id": "e", "message": {"role": "user", "content": "secret"}}, "later")
+    return {"eid": "e", "ref": session.upload(b"secret"), "cid": session.compact().json["id"]}
+
+
 @pytest.mark.parametrize("caller", CALLERS)
 @pytest.mark.parametrize(("method", "template"), OPERATIONS)
 def test_g8_a_foreign_session_looks_exactly_like_an_unknown_one(
     session: Api, caller: str, method: str, template: str
 ) -> None:
     """Status, headers and body are equal; the owner is served."""
-    session.append({"id": "e", "message": {"role": "user", "content": "secret"}})
-    ref = session.upload(b"secret")
+    ids = filled(session)
     stranger = session.as_user(*CALLERS[caller])
     for body in example_of(method, template):
-        foreign = stranger.call(method, path_of(template, sid="s", eid="e", ref=ref), body)
-        unknown = stranger.call(method, path_of(template, sid="nobody-has-this-one", eid="neither-this", ref=ref), body)
+        foreign = stranger.call(method, path_of(template, sid="s", **ids), body)
+        unknown = stranger.call(
+            method, path_of(template, **{**ids, "sid": "nobody-has-this-one", "eid": "neither"}), body
+        )
 
         assert 404 == foreign.status == unknown.status
         assert blanked(foreign) == blanked(unknown)
         assert foreign.headers == unknown.headers
-        assert session.call(method, path_of(template, sid="s", eid="e", ref=ref), body).status in (200, 201, 204)
+        assert session.call(method, path_of(template, sid="s", **ids), body).status in (200, 201, 204)
         session.create()
 
 
@@ -52,9 +61,9 @@ def test_g8_a_foreign_session_looks_exactly_like_an_unknown_one(
 def test_headers_that_ask_about_a_foreign_session_tell_nothing(session: Api, method: str, template: str) -> None:
     """If-Match is not compared and no key is looked up before the owner is."""
     headers = {"If_Match": '"1.1.1"', "Idempotency_Key": "k"}
-    ref = session.upload(b"secret")
+    ids = filled(session)
     for body in example_of(method, template):
-        path = path_of(template, sid="s", eid="e", ref=ref)
+        path = path_of(template, sid="s", **ids)
 
         assert 404 == session.as_user("bob").call(method, path, body, **headers).status
 

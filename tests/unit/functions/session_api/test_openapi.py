@@ -13,12 +13,12 @@ from pydantic import BaseModel
 
 from infra.routes import ROUTES as GATEWAY_ROUTES
 from session_api import openapi, openapi_texts
-from session_api.fields import is_event_id, is_id
+from session_api.fields import PASS_ID_PATTERN, is_event_id, is_id
 from session_api.headers import if_match
 from session_api.openapi_links import LINKS
 from session_api.routes.meta import DOCUMENT as SERVED
 from session_api.routes.table import ROUTES
-from session_api.schemas import AppendBody, CreateSessionBody, PatchSessionBody
+from session_api.schemas import AppendBody, CompactBody, CreateSessionBody, PatchSessionBody
 from tests.support.session_api import DOCUMENT, REPOSITORY, Api
 from turnlog.domain.errors import InvalidRequest
 from turnlog.domain.event import has_text
@@ -79,7 +79,7 @@ def test_every_operation_documents_what_it_can_answer(template: str, method: str
         s for s in statuses if s >= "400" and "application/json" in operation["responses"][s]["content"]
     }
     assert ("412" in statuses) == bool({"If-Match", "If-None-Match"} & names)
-    assert all(f"{{{name}}}" not in template or name in names for name in ("sid", "eid"))
+    assert all(f"{{{name}}}" not in template or name in names for name in ("sid", "eid", "ref", "cid"))
 
 
 @pytest.mark.parametrize("name", sorted(openapi_texts.PARAMETERS))
@@ -99,6 +99,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "sessions_create": CreateSessionBody,
     "sessions_patch": PatchSessionBody,
     "events_append": AppendBody,
+    "compact": CompactBody,
 }
 
 
@@ -121,6 +122,7 @@ def test_every_object_of_a_request_says_that_unknown_keys_are_refused() -> None:
 
     assert {
         "AssistantMessage",
+        "FoundPassAnswer",  # either of two closed ones
         "GatewayAnswer",
         "Message",
         "MediaBlock",
@@ -189,7 +191,13 @@ def test_the_document_takes_the_words_that_the_api_takes(session: Api, words: st
     assert "," not in words or not pattern.search(words)
 
 
+def _is_pass_id(text: str) -> bool:
+    """Whether the API looks for a compaction of that id."""
+    return re.fullmatch(PASS_ID_PATTERN, text, re.ASCII) is not None
+
+
 PATTERNS: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "cid": (openapi_texts.PARAMETERS["cid"]["schema"]["pattern"], _is_pass_id),
     "eid": (openapi_texts.PARAMETERS["eid"]["schema"]["pattern"], is_event_id),
     "sid": (openapi_texts.PARAMETERS["sid"]["schema"]["pattern"], is_id),
     "if_match": (openapi_texts.PARAMETERS["if_match"]["schema"]["pattern"], _is_if_match),
@@ -211,6 +219,7 @@ SAMPLES = (
         "~1-p-0",
         "~1-p2-00",
         "~a.b",
+        *("1", "10.0f", "01", "0", "1.", "1.F", "1.0f.0f"),
     ),
     *("*", "**", '"a"', "a", 'W/"a"', 'w/"a"', '"a","b"', '"a" , W/"b"', '"a" "b"', '"a",', '"\u00e9"', '"a b"', ""),
 )
