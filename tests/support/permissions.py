@@ -79,6 +79,7 @@ class Wire:
 IMAGE = b"the victim's image"
 ASKED = {"media_type": "image/png", "bytes": len(IMAGE), "sha256": hashlib.sha256(IMAGE).hexdigest()}
 SAID = {"events": [{"message": {"role": "user", "content": "said"}}]}
+NEWEST_TURN = {"strategy": {"type": "turn_window", "max_turns": 1}}
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,10 @@ DOORS: Mapping[str, Door] = {
     "GET /v1/sessions/{sid}/events/{eid}": Door(200),
     "POST /v1/sessions/{sid}/uploads": Door(201, ASKED),
     "GET /v1/sessions/{sid}/uploads/{ref}": Door(200),
+    "POST /v1/sessions/{sid}/compactions": Door(201, NEWEST_TURN),
+    "GET /v1/sessions/{sid}/compactions": Door(200),
+    "GET /v1/sessions/{sid}/compactions/{cid}": Door(200),
+    "POST /v1/sessions/{sid}/compactions/{cid}/undo": Door(200),
     "GET /v1/health": Door(200),
     "GET /v1/openapi.json": Door(200),
 }
@@ -113,7 +118,7 @@ EVENT = "e"
 
 
 def filled(value: Any, **names: str) -> Any:
-    """A path or a body with ``{sid}``, ``{eid}`` and ``{ref}`` filled in."""
+    """A path or a body with ``{sid}``, ``{eid}``, ``{ref}`` and ``{cid}`` filled in."""
     if isinstance(value, dict):
         return {key: filled(child, **names) for key, child in value.items()}
     if isinstance(value, str):

@@ -53,7 +53,7 @@ def twin_of(stack: EnforcedStack) -> Iterator[None]:
 @contextmanager
 def _principals(stack: EnforcedStack) -> Iterator[None]:
     functions = stack.root("lambda")
-    name = stack.resources.the_only("AWS::Lambda::Function")
+    name = _function_of_the_api(stack)
     before: dict[str, str] = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
     variables = {**before, "TURNLOG_IAM_PRINCIPALS": json.dumps(PRINCIPALS)}
     functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
@@ -61,6 +61,14 @@ def _principals(stack: EnforcedStack) -> Iterator[None]:
         yield
     finally:
         functions.update_function_configuration(FunctionName=name, Environment={"Variables": before})
+
+
+def _function_of_the_api(stack: EnforcedStack) -> str:
+    """The ARN of the one that the gateway calls; there are others, behind the stream and the state machine."""
+    api = stack.resources.the_only("AWS::ApiGatewayV2::Api")
+    [integration] = stack.root("apigatewayv2").get_integrations(ApiId=api)["Items"]
+    uri: str = integration["IntegrationUri"]
+    return uri.removesuffix("/invocations").partition("/functions/")[2] or uri
 
 
 @dataclass(frozen=True)

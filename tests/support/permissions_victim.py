@@ -6,9 +6,19 @@ from typing import Any
 import httpx
 
 from tests.support.auth_tokens import OWNER, TENANT, Tokens, bearer
-from tests.support.permissions import ASKED, EVENT, IMAGE, Answer, Wire
+from tests.support.permissions import ASKED, EVENT, IMAGE, SAID, Answer, Wire
 
 SECRET = "the victim's secret"
+OLDER_TURNS = {"strategy": {"type": "turn_window", "max_turns": 2}}
+
+
+@dataclass(frozen=True)
+class Things:
+    """What is in a session, by the ids that stand in paths: an event, an upload, a compaction."""
+
+    eid: str = EVENT
+    ref: str = ""
+    cid: str = ""
 
 
 @dataclass(frozen=True)
@@ -26,12 +36,15 @@ class Owner:
         token = self.tokens.good(user=self.user, tenant=self.tenant)
         return self.wire.send(method, path, [*bearer(token), *more], body)
 
-    def make(self, sid: str) -> str:
-        """A session with one event `e` and an upload, whose ref is answered."""
+    def make(self, sid: str) -> Things:
+        """A session with an upload and three turns; the oldest, event `e`, has been archived by a compaction."""
         self.expect(201, "POST", "/v1/sessions", {"id": sid, "metadata": {"note": SECRET}})
         said = {"events": [{"id": EVENT, "message": {"role": "user", "content": SECRET}}]}
         self.expect(201, "POST", f"/v1/sessions/{sid}/events", said)
-        return self.upload(sid)
+        for _ in range(2):
+            self.expect(201, "POST", f"/v1/sessions/{sid}/events", SAID)
+        compacted = self.expect(201, "POST", f"/v1/sessions/{sid}/compactions", OLDER_TURNS)
+        return Things(ref=self.upload(sid), cid=compacted.json["id"])
 
     def upload(self, sid: str) -> str:
         """Put the image, and answer its ref."""
@@ -49,11 +62,11 @@ class Owner:
 
 @dataclass(frozen=True)
 class Victim:
-    """The session, its upload, and its owner."""
+    """The session, what is in it, and its owner."""
 
     owner: Owner
     sid: str
-    ref: str
+    things: Things
 
     @classmethod
     def of(cls, owner: Owner, sid: str) -> "Victim":
@@ -63,7 +76,10 @@ class Victim:
     def export(self) -> list[tuple[int, bytes, dict[str, str]]]:
         """All that its owner sees of it, byte for byte."""
         base = f"/v1/sessions/{self.sid}"
-        paths = (base, f"{base}/events", f"{base}/events?order=desc", f"{base}/events/{EVENT}")
+        paths = (
+            base,
+            *(f"{base}/{below}" for below in ("events", "events?order=desc", f"events/{EVENT}", "compactions")),
+        )
         return [self.owner.expect(200, "GET", path).comparable for path in paths]
 
     def listed(self) -> Any:

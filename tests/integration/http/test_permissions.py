@@ -4,6 +4,7 @@ The tables are in tests/support/permissions.py. The gateway's JWT authorizer che
 function runs with nothing but its own role's grants.
 """
 
+from dataclasses import asdict
 from itertools import count
 from typing import Any
 
@@ -15,7 +16,6 @@ from tests.support.auth_tokens import Tokens
 from tests.support.permissions import (
     CALLERS,
     DOORS,
-    EVENT,
     NO_SCOPE,
     NOBODY,
     OTHER_TENANTS,
@@ -27,7 +27,7 @@ from tests.support.permissions import (
     Wire,
     filled,
 )
-from tests.support.permissions_victim import SECRET, Owner, Victim
+from tests.support.permissions_victim import SECRET, Owner, Things, Victim
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("enforced-stack")]
 
@@ -47,9 +47,9 @@ def before(victim: Victim) -> Any:
     return victim.export(), victim.listed()
 
 
-def knock(wire: Wire, tokens: Tokens, caller: Caller, route: Route, sid: str, ref: str) -> Answer:
+def knock(wire: Wire, tokens: Tokens, caller: Caller, route: Route, sid: str, things: Things) -> Answer:
     """One request of the caller at the door, for this session."""
-    path = filled(route.path, sid=sid, eid=EVENT, ref=ref)
+    path = filled(route.path, sid=sid, **asdict(things))
     return wire.send(route.method, path, caller.headers(tokens), filled(DOORS[route.key].body, sid=sid))
 
 
@@ -82,12 +82,12 @@ def test_the_matrix(caller: Caller, route: Route, wire: Wire, tokens: Tokens, vi
     if outcome == SERVED:
         _is_served(wire, tokens, caller, route, victim.owner)
         return
-    answer = knock(wire, tokens, caller, route, victim.sid, victim.ref)
+    answer = knock(wire, tokens, caller, route, victim.sid, victim.things)
     assert SECRET.encode() not in answer.body
     if outcome not in (OTHER_USERS, OTHER_TENANTS):
         _is_refused(answer, outcome)
     elif DOORS[route.key].strangers is None:
-        unknown = knock(wire, tokens, caller, route, UNKNOWN, victim.ref)
+        unknown = knock(wire, tokens, caller, route, UNKNOWN, victim.things)
         assert (404, "session-not-found") == (answer.status, answer.json["code"])
         assert unknown.comparable == answer.comparable
     else:
@@ -101,8 +101,8 @@ def _is_served(wire: Wire, tokens: Tokens, caller: Caller, route: Route, owner: 
     """On a session of the owner's that nothing else needs."""
     sid = f"{owner.user}-{next(_numbers)}"
     names_a_session = "{sid}" in route.path
-    ref = owner.make(sid) if names_a_session else ""
-    assert DOORS[route.key].served == knock(wire, tokens, caller, route, sid, ref).status
+    things = owner.make(sid) if names_a_session else Things()
+    assert DOORS[route.key].served == knock(wire, tokens, caller, route, sid, things).status
 
 
 def _has_their_own(answer: Answer, route: Route, *, other_tenant: bool) -> None:

@@ -5,6 +5,7 @@ tests/unit/functions/session_api/test_iam.py; here is what a caller meets who si
 """
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import count
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from session_api.routes.table import TWIN, Route
 from tests.support.auth import EnforcedStack
 from tests.support.auth_tokens import Headers, Tokens, bearer
-from tests.support.permissions import DOORS, EVENT, OTHER_TENANTS, SERVED, Answer, Wire, filled
+from tests.support.permissions import DOORS, OTHER_TENANTS, SERVED, Answer, Wire, filled
 from tests.support.permissions_iam import (
     GUARDED,
     NO_PRINCIPAL,
@@ -25,7 +26,7 @@ from tests.support.permissions_iam import (
     signers,
     twin_of,
 )
-from tests.support.permissions_victim import SECRET, Owner, Victim
+from tests.support.permissions_victim import SECRET, Owner, Things, Victim
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("enforced-stack")]
 
@@ -53,9 +54,9 @@ def before(victim: Victim) -> Any:
     return victim.export(), victim.listed()
 
 
-def come(wire: Wire, workloads: Workloads, signer: Signer, route: Route, sid: str, ref: str) -> Answer:
+def come(wire: Wire, workloads: Workloads, signer: Signer, route: Route, sid: str, things: Things) -> Answer:
     """One request at the twin of the door."""
-    path = TWIN + filled(route.path, sid=sid, eid=EVENT, ref=ref)
+    path = TWIN + filled(route.path, sid=sid, **asdict(things))
     body = filled(DOORS[route.key].body, sid=sid)
     headers: Headers = signer.names
     if signer.who is not None:
@@ -71,10 +72,10 @@ def test_the_matrix(
     """Each one who signs finds at each door what the table says."""
     if signer.finds == SERVED:
         sid = f"{OWNER}-{next(_numbers)}"
-        ref = victim.owner.make(sid) if "{sid}" in route.path else ""
-        assert DOORS[route.key].served == come(wire, workloads, signer, route, sid, ref).status
+        things = victim.owner.make(sid) if "{sid}" in route.path else Things()
+        assert DOORS[route.key].served == come(wire, workloads, signer, route, sid, things).status
         return
-    answer = come(wire, workloads, signer, route, victim.sid, victim.ref)
+    answer = come(wire, workloads, signer, route, victim.sid, victim.things)
     assert SECRET.encode() not in answer.body
     if signer.finds == REFUSED:
         assert 403 == answer.status
@@ -83,14 +84,14 @@ def test_the_matrix(
         told = {NO_PRINCIPAL: (403, "forbidden"), UNNAMED: (422, "invalid-request")}
         assert told[signer.finds] == (answer.status, answer.json["code"])
     elif DOORS[route.key].strangers is None:
-        unknown = come(wire, workloads, signer, route, UNKNOWN, victim.ref)
+        unknown = come(wire, workloads, signer, route, UNKNOWN, victim.things)
         assert (404, "session-not-found") == (answer.status, answer.json["code"])
         assert unknown.comparable == answer.comparable
     else:
         _has_their_own(answer, route, other_tenant=signer.finds == OTHER_TENANTS)
         if answer.status == 201:
             remove = next(route for route in GUARDED if route.method == "DELETE")
-            assert 204 == come(wire, workloads, signer, remove, victim.sid, victim.ref).status
+            assert 204 == come(wire, workloads, signer, remove, victim.sid, victim.things).status
 
 
 def _has_their_own(answer: Answer, route: Route, *, other_tenant: bool) -> None:
@@ -108,7 +109,7 @@ def test_a_token_opens_no_door_of_the_twin(
     """Though it is the owner's. The engine lets it through as signed by nobody, and the function refuses that; AWS does
     not let it through."""
     headers = [*bearer(tokens.good(user=OWNER)), ("x-turnlog-tenant", ONE_TENANT), ("x-turnlog-user", OWNER)]
-    path = TWIN + filled(route.path, sid=victim.sid, eid=EVENT, ref=victim.ref)
+    path = TWIN + filled(route.path, sid=victim.sid, **asdict(victim.things))
     answer = wire.send(route.method, path, headers, filled(DOORS[route.key].body, sid=victim.sid))
     assert 403 == answer.status
 
@@ -118,7 +119,7 @@ def test_a_signature_opens_no_door_that_asks_for_a_token(
     route: Route, wire: Wire, workloads: Workloads, victim: Victim, before: Any
 ) -> None:
     """Though its role may act for the owner."""
-    path = filled(route.path, sid=victim.sid, eid=EVENT, ref=victim.ref)
+    path = filled(route.path, sid=victim.sid, **asdict(victim.things))
     body = filled(DOORS[route.key].body, sid=victim.sid)
     names = [("x-turnlog-tenant", ONE_TENANT), ("x-turnlog-user", OWNER)]
     answer = wire.send(route.method, path, workloads.sign("Agents", route.method, path, names, body), body)

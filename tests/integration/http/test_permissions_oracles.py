@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.auth_tokens import OTHER_TENANT, Headers, Tokens, bearer
-from tests.support.permissions import ASKED, EVENT, SAID, Answer, Wire, filled
+from tests.support.permissions import ASKED, EVENT, NEWEST_TURN, SAID, Answer, Wire, filled
 from tests.support.permissions_victim import SECRET, Owner, Victim
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("enforced-stack")]
@@ -31,6 +31,7 @@ def victim(owner: Owner) -> Victim:
     victim = Victim.of(owner, VICTIM)
     for text in "abc":
         owner.expect(201, "POST", f"{BASE}/events", {"events": [{"message": {"role": "user", "content": text}}]})
+    owner.expect(201, "POST", f"{BASE}/compactions", NEWEST_TURN)
     owner.make("beside")
     return victim
 
@@ -130,10 +131,34 @@ def test_a_cursor_of_another_order_is_none(owner: Owner, list_cursor: str, query
     is_a_bad_cursor(owner.call("GET", f"/v1/sessions?{query}&cursor={list_cursor}"))
 
 
-def test_cursors_of_events_and_of_sessions_are_not_each_others(owner: Owner, cursor: str, list_cursor: str) -> None:
-    """Neither way."""
-    is_a_bad_cursor(owner.call("GET", f"/v1/sessions?cursor={cursor}"))
-    is_a_bad_cursor(owner.call("GET", f"{BASE}/events?cursor={list_cursor}"))
+@pytest.fixture(scope="module")
+def pass_cursor(owner: Owner, victim: Victim) -> str:
+    """A place in the victim's compactions."""
+    return str(owner.expect(200, "GET", f"{BASE}/compactions?limit=1").json["next_cursor"])
+
+
+def test_a_cursor_of_another_history_is_none(owner: Owner, stranger: Owner, mine: str, pass_cursor: str) -> None:
+    """On a session of the stranger's own, and on another of the owner's; the victim looks like one that nobody has."""
+    is_a_bad_cursor(stranger.call("GET", f"/v1/sessions/{mine}/compactions?cursor={pass_cursor}"))
+    is_a_bad_cursor(owner.call("GET", f"/v1/sessions/beside/compactions?cursor={pass_cursor}"))
+    foreign, unknown = (
+        stranger.call("GET", f"/v1/sessions/{sid}/compactions?cursor={pass_cursor}") for sid in (VICTIM, UNKNOWN)
+    )
+    is_a_bad_cursor(foreign)
+    assert unknown.comparable == foreign.comparable
+
+
+def test_cursors_of_one_kind_of_list_are_none_of_another(
+    owner: Owner, cursor: str, list_cursor: str, pass_cursor: str
+) -> None:
+    """Whichever way."""
+    for given, lists in (
+        (cursor, ("/v1/sessions", f"{BASE}/compactions")),
+        (list_cursor, (f"{BASE}/events", f"{BASE}/compactions")),
+        (pass_cursor, ("/v1/sessions", f"{BASE}/events")),
+    ):
+        for path in lists:
+            is_a_bad_cursor(owner.call("GET", f"{path}?cursor={given}"))
 
 
 # ---------------------------------------------------------------------- versions and keys
@@ -147,6 +172,11 @@ ON_A_SESSION: dict[str, tuple[str, str, Any]] = {
     "list": ("GET", "/events", None),
     "get an event": ("GET", f"/events/{EVENT}", None),
     "upload": ("POST", "/uploads", ASKED),
+    "compact": ("POST", "/compactions", NEWEST_TURN),
+    "dry run": ("POST", "/compactions", {**NEWEST_TURN, "dry_run": True}),
+    "list compactions": ("GET", "/compactions", None),
+    "get a compaction": ("GET", "/compactions/{cid}", None),
+    "undo": ("POST", "/compactions/{cid}/undo", None),
 }
 
 
@@ -170,9 +200,12 @@ def tags(owner: Owner, victim: Victim) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("what", ON_A_SESSION)
-def test_a_condition_on_a_foreign_session_tells_nothing(stranger: Owner, tags: dict[str, str], what: str) -> None:
+def test_a_condition_on_a_foreign_session_tells_nothing(
+    stranger: Owner, victim: Victim, tags: dict[str, str], what: str
+) -> None:
     """Whether it holds or not, the answer is that of an unknown session: 404, or 422 for what can never hold here."""
     method, below, body = ON_A_SESSION[what]
+    below = filled(below, cid=victim.things.cid)
     for name, value in CONDITIONS:
         header = {name.replace("-", "_"): filled(value, **tags)}
         foreign, unknown = (
@@ -247,7 +280,7 @@ def foreign_refs(owner: Owner, victim: Victim, strangers: dict[str, Owner]) -> d
     owner.expect(204, "DELETE", "/v1/sessions/lived-before")
     owner.expect(201, "POST", "/v1/sessions", {"id": "lived-before"})
     return {
-        "another session": victim.ref,
+        "another session": victim.things.ref,
         "another user": strangers["another user"].upload(_mine("another user")),
         "another tenant": strangers["another tenant"].upload(_mine("another tenant")),
         "an earlier life": old,
@@ -290,8 +323,27 @@ def test_no_upload_of_another_is_found_through_a_session_of_ones_own(
 
 def test_the_owners_ref_opens_nothing_to_a_stranger(stranger: Owner, mine: str, victim: Victim) -> None:
     """On the victim the session is unknown, on the stranger's own session the upload is."""
-    assert "session-not-found" == stranger.expect(404, "GET", f"{BASE}/uploads/{victim.ref}").json["code"]
-    assert "upload-not-found" == stranger.expect(404, "GET", f"/v1/sessions/{mine}/uploads/{victim.ref}").json["code"]
+    assert "session-not-found" == stranger.expect(404, "GET", f"{BASE}/uploads/{victim.things.ref}").json["code"]
+    assert (
+        "upload-not-found"
+        == stranger.expect(404, "GET", f"/v1/sessions/{mine}/uploads/{victim.things.ref}").json["code"]
+    )
+
+
+# ---------------------------------------------------------------------- compactions
+
+
+def test_the_owners_compaction_is_none_of_a_strangers(stranger: Owner, mine: str, victim: Victim) -> None:
+    """On the victim the session is unknown, on the stranger's own session the compaction is; neither is undone."""
+    for method, rest in (("GET", ""), ("POST", "/undo")):
+        below = f"compactions/{victim.things.cid}{rest}"
+        assert "session-not-found" == stranger.expect(404, method, f"{BASE}/{below}").json["code"]
+        foreign, unknown = (
+            stranger.expect(404, method, f"/v1/sessions/{mine}/compactions/{cid}{rest}")
+            for cid in (victim.things.cid, "1.000000000000")
+        )
+        assert "compaction-not-found" == foreign.json["code"]
+        assert unknown.comparable == foreign.comparable
 
 
 # ---------------------------------------------------------------------- paths and methods
@@ -319,6 +371,8 @@ PATHS = (
     f"{BASE}%2fevents%2f{EVENT}",
     f"{BASE}%252Fevents",
     f"{BASE}/events%2F{EVENT}",
+    f"{BASE}%2Fcompactions",
+    f"{BASE}/compactions%2F1",
     f"{BASE}%5Cevents",
     f"{BASE}%00",
     f"{BASE}%0A",
@@ -382,6 +436,9 @@ WRITES_IN_DISGUISE: dict[str, tuple[str, str, Headers]] = {
     "an append to an event": ("POST", f"{BASE}/events/{EVENT}", []),
     "an append to an upload": ("POST", f"{BASE}/uploads/x", []),
     "a forwarded URI": ("GET", BASE, [("X-Original-URL", f"{BASE}/events"), ("X-Rewrite-URL", f"{BASE}/events")]),
+    "a compaction to an encoded path": ("POST", f"{BASE}%2Fcompactions", []),
+    "an undo as a read": ("GET", f"{BASE}/compactions/{{cid}}/undo", [("X-HTTP-Method-Override", "POST")]),
+    "an undo to an encoded path": ("POST", f"{BASE}/compactions/{{cid}}%2Fundo", []),
     "PUT": ("PUT", BASE, []),
 }
 
@@ -390,6 +447,7 @@ WRITES_IN_DISGUISE: dict[str, tuple[str, str, Headers]] = {
 def test_a_token_to_read_writes_in_no_disguise(what: str, wire: Wire, owner: Owner, victim: Victim) -> None:
     """The owner's own token, without sessions:write: what is served is a read, and nothing has changed."""
     method, path, headers = WRITES_IN_DISGUISE[what]
+    path = filled(path, cid=victim.things.cid)
     seen = victim.export()
     reader = bearer(owner.tokens.good(user=OWNER, scope="sessions:read"))
     answer = wire.send(method, path, [*reader, *headers], SAID if method == "POST" else None)
@@ -402,7 +460,8 @@ def test_a_token_to_read_writes_in_no_disguise(what: str, wire: Wire, owner: Own
 def test_a_token_to_write_reads_in_no_disguise(wire: Wire, owner: Owner, victim: Victim) -> None:
     """The owner's own token, without sessions:read, on every route that reads, in each of its spellings."""
     writer = bearer(owner.tokens.good(user=OWNER, scope="sessions:write"))
-    for path in (BASE, f"{BASE}/events", f"{BASE}%2Fevents", f"{BASE}/events%2F{EVENT}", "/v1/sessions"):
+    paths = (BASE, *(f"{BASE}{below}" for below in ("/events", "%2Fevents", f"/events%2F{EVENT}", "/compactions")))
+    for path in (*paths, "/v1/sessions"):
         for method in ("GET", "HEAD", "get"):
             answer = wire.send(method, path, [*writer, ("X-HTTP-Method-Override", "GET")])
             assert answer.status in (401, 403, 404, 405), f"{method} {path} gave {answer.status}"
