@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from turnlog.stores.dynamodb import SessionPlace
+from turnlog.stores.dynamodb.pending import SessionPlace
 
 from . import observability
 from .dependencies import Dependencies

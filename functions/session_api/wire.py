@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from turnlog.domain.event import Position, SessionEvent
 from turnlog.domain.exactjson import JsonObject
-from turnlog.domain.passes import Attempt, PassPage, PassRecord
+from turnlog.domain.due import Attempt
 from turnlog.domain.ports import AppendResult, SessionEntry
 from turnlog.domain.session import Session, StoredSession
 from turnlog.domain.uploads import EventLink, StoredUpload, UploadGrant
@@ -22,6 +22,7 @@ from .payload import base64_bytes
 
 if TYPE_CHECKING:
     from turnlog.compactor import CompactionAnswer
+    from turnlog.domain.passes import PassPage, PassRecord
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -144,7 +145,7 @@ def attempt_json(attempt: Attempt) -> str:
 
 def found_json(found: PassRecord | Attempt) -> str:
     """A pass, or the try that is to become it."""
-    return pass_json(found) if isinstance(found, PassRecord) else attempt_json(found)
+    return attempt_json(found) if isinstance(found, Attempt) else pass_json(found)
 
 
 def passes_json(page: PassPage, attempt: Attempt | None, cursor: str | None) -> str:

@@ -16,7 +16,7 @@ from turnlog.domain.event import EventDraft
 from turnlog.domain.exactjson import JsonObject
 from turnlog.domain.instant import Instant
 from turnlog.domain.message import Message
-from turnlog.domain.ports import CompactionPlan, Insertion
+from turnlog.domain.ports import CompactionPlan, Insertion, PassRequest
 from turnlog.domain.session import Version
 from turnlog.service import CreateSession
 
@@ -95,8 +95,8 @@ class Conversation:
         )
         archive = frozenset([*gone, *([self.summary] if self.summary else [])])
         plan = CompactionPlan(archive, (Insertion(kept[0][2], (summary,)),))
-        number = self.version.number
-        assert self.repository.apply_compaction("conversation", plan, number, now=self.rig.clock.now())
+        outcome = self.repository.compact(PassRequest("conversation", lambda _: plan, self.rig.clock.now()))
+        assert outcome.status == "landed"
         self.active, self.summary = kept, summary.id
         self.version = Version(self.version.inc, self.version.last_seq, self.version.generation + 1)
 

@@ -7,8 +7,10 @@ from typing import Final
 from tests.benchmarks.meter import item_size
 from tests.benchmarks.rig import USER, Cost, Rig, prose, said
 from tests.benchmarks.rows import Report, Row
+from turnlog.compactor import Compactor
 from turnlog.domain.event import EventDraft
-from turnlog.domain.ports import AppendRequest, AppendView, CompactionPlan, Insertion, Window
+from turnlog.domain.exactjson import JsonObject
+from turnlog.domain.ports import AppendRequest, AppendView, CompactionPlan, Insertion, PassRequest, Window
 from turnlog.domain.session import Version
 from turnlog.service import CreateSession, SessionService
 from turnlog.stores.dynamodb import DynamoDBSessionRepository
@@ -217,22 +219,29 @@ def _small_reads(rig: Rig, report: Report) -> None:
 
 
 def _passes(rig: Rig, report: Report) -> None:
-    """A strict pass writes the same whether it archives 20 events or 20,000."""
-    few, many = _strict_pass(rig, 20), _strict_pass(rig, 20_000)
-    report.add(Row("a strict pass over 20 events, summary of 1 KB", str(few)))
-    report.add(Row("a strict pass over 20,000 events, summary of 1 KB", str(many)))
-    report.add(
-        Row(
-            "write units of the two",
-            f"{few.write_units:g} and {many.write_units:g}",
-            "equal",
-            few.write_units == many.write_units,
-        )
-    )
+    """A pass writes the same whether it archives 20 events or 20,000 (DESIGN 9)."""
+    for form, run in (("default form", _default_pass), ("strict form", _strict_pass)):
+        few, many = (_over(rig, form, events, run) for events in (20, 20_000))
+        if form == "default form":
+            report.add(_bounded(f"a pass over 20 events, {form}, summary of 1 KB", few, 1))
+            report.add(_bounded(f"a pass over 20,000 events, {form}, summary of 1 KB", many, 1))
+        else:
+            report.add(Row(f"a pass over 20 events, {form}, summary of 1 KB", str(few)))
+            report.add(Row(f"a pass over 20,000 events, {form}, summary of 1 KB", str(many)))
+        shown = f"{few.write_units:g} and {many.write_units:g}"
+        report.add(Row(f"write units of the two, {form}", shown, "equal", few.write_units == many.write_units))
+    report.add(_bounded("a pass that a policy asked for, without a summary", _triggered_pass(rig), 0))
 
 
-def _strict_pass(rig: Rig, events: int) -> Cost:
-    session_id = f"pass-{events}"
+def _bounded(name: str, cost: Cost, summary_kb: int) -> Row:
+    return Row(name, str(cost), f"<= {3 + summary_kb} WU", cost.write_units <= 3 + summary_kb)
+
+
+Run = Callable[[DynamoDBSessionRepository, str, CompactionPlan, Window, Rig], None]
+
+
+def _over(rig: Rig, form: str, events: int, run: Run) -> Cost:
+    session_id = f"pass-{form.partition(' ')[0]}-{events}"
     rig.create(TENANT, session_id)
     quiet = rig.service(TENANT, metered=False)
     for _ in range(0, events, 100):
@@ -242,9 +251,36 @@ def _strict_pass(rig: Rig, events: int) -> Cost:
     archive = frozenset(event.id for event in window.events[:-1])
     plan = CompactionPlan(archive, (Insertion(events + 1, (said(prose(1, SUMMARY_BYTES), role="assistant"),)),))
     repository = rig.repository(TENANT)
-    version = window.session.version.number
+    return _metered(rig, session_id, lambda: run(repository, session_id, plan, window, rig))
 
-    def apply() -> None:
-        assert repository.apply_compaction(session_id, plan, version, now=rig.clock.now())
 
-    return _metered(rig, session_id, apply)
+def _default_pass(
+    repository: DynamoDBSessionRepository, session_id: str, plan: CompactionPlan, window: Window, rig: Rig
+) -> None:
+    outcome = repository.compact(PassRequest(session_id, lambda _: plan, rig.clock.now()))
+    assert outcome.status == "landed"
+
+
+def _strict_pass(
+    repository: DynamoDBSessionRepository, session_id: str, plan: CompactionPlan, window: Window, rig: Rig
+) -> None:
+    assert repository.apply_compaction(session_id, plan, window.session.version.number, now=rig.clock.now())
+
+
+def _triggered_pass(rig: Rig) -> Cost:
+    """The worker's whole way: the head, the window, the policy, the two writes."""
+    policy = JsonObject.of(
+        {"trigger": {"type": "turn_count", "max_turns": 20}, "strategy": {"type": "turn_window", "max_turns": 10}}
+    )
+    quiet = rig.service(TENANT, metered=False)
+    quiet.create(CreateSession(USER, "due", compaction=policy))
+    for i in range(21):
+        _append(quiet, "due", said(f"question {i}"), said(f"answer {i}", role="assistant"))
+    compactor = Compactor(rig.repository(TENANT), clock=rig.clock)
+
+    def run() -> None:
+        answer = compactor.run_due("due")
+        assert answer is not None
+        assert answer.status == "compacted"
+
+    return _metered(rig, "due", run)

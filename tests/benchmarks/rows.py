@@ -15,7 +15,6 @@ class NotYet:
 
 
 NOT_YET: Final = (
-    NotYet("a pass over N events, default form", "<= 3 write units + 1 per KB of summary", 4),
     NotYet("conversations a/b/c with recall: write units", "<= 130 / 190 / 500", 6),
     NotYet("conversations a/b/c with recall: $ per million turns", "<= 1.88 / 2.88 / 2.16", 6),
     NotYet("conversations a/b/c: search", "part of the conversation's dollars", 6),

@@ -13,7 +13,6 @@ from tests.benchmarks import conversations, meter, workload
 from tests.benchmarks.rows import NOT_YET, Report, Row, at_most
 
 WAITING = {
-    ("a pass over N events, default form", 4),
     ("conversations a/b/c with recall: write units", 6),
     ("conversations a/b/c with recall: $ per million turns", 6),
     ("conversations a/b/c: search", 6),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from .domain import ids
+from .domain.due import Due, never_due
 from .domain.errors import (
     EventIdReused,
     EventNotFound,
@@ -28,7 +29,6 @@ from .domain.exactjson import EMPTY, JsonObject
 from .domain.filter import EventFilter
 from .domain.instant import Instant
 from .domain.listing import SCAN_BATCHES, EventCursor, EventPage, Listing, PageLimits
-from .domain.passes import Due, never_due
 from .domain.ports import (
     AppendRequest,
     AppendResult,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ..domain.due import WindowSize
 from ..domain.event import SessionEvent
-from ..domain.passes import WindowSize
 from ..domain.ports import TokenCounter
 from ..domain.session import Session
 from ..domain.tokens import EstimatingCounter, format_message

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from ..domain.due import WindowSize
 from ..domain.errors import InvalidRequest
-from ..domain.passes import WindowSize
 from .checks import positive
 from .request import CompactionRequest
 

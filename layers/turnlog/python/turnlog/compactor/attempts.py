@@ -7,8 +7,9 @@ import json
 from dataclasses import replace
 from typing import Final
 
+from ..domain.due import Attempt
 from ..domain.instant import Instant
-from ..domain.passes import Attempt, new_pass_id
+from ..domain.passes import new_pass_id
 from ..domain.session import StoredSession, Version
 
 FIRST_WAIT_SECONDS: Final = 60

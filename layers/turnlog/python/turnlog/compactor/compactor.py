@@ -11,6 +11,7 @@ from ..compaction.request import CompactionRequest
 from ..compaction.result import CompactionResult, archiving
 from ..compaction.strategy import CompactionStrategy
 from ..compaction.triggers import AlwaysTrigger, CompactionTrigger
+from ..domain.due import Attempt
 from ..domain.errors import (
     InvalidRequest,
     PassNotFound,
@@ -20,7 +21,7 @@ from ..domain.errors import (
     TooFragmented,
 )
 from ..domain.exactjson import JsonObject
-from ..domain.passes import Attempt, PassDetail, PassPage, PassRecord
+from ..domain.passes import PassDetail, PassPage, PassRecord
 from ..domain.ports import (
     Clock,
     CompactionPlan,

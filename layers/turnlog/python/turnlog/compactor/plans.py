@@ -8,9 +8,10 @@ from typing import Final
 from ..compaction.request import CompactionRequest
 from ..compaction.result import CompactionResult
 from ..compaction.triggers import CompactionTrigger, Watermark
+from ..domain.due import Attempt, WindowSize
 from ..domain.exactjson import JsonObject
 from ..domain.instant import Instant
-from ..domain.passes import AskedBy, Attempt, PassDetail, WindowSize
+from ..domain.passes import AskedBy, PassDetail
 from ..domain.ports import CompactionPlan, Window
 from ..domain.tokens import format_message
 

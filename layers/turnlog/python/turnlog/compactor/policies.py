@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from ..compaction.policy import CompactionPolicy
 from ..compaction.triggers import Watermark
+from ..domain.due import DueView
 from ..domain.errors import InvalidRequest
 from ..domain.exactjson import JsonObject
-from ..domain.passes import DueView
 from ..domain.ports import Clock
 from ..domain.session import Session
 

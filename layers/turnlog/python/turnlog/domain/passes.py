@@ -1,4 +1,4 @@
-"""Passes as they are remembered: what each one did, and what became of a try that did nothing.
+"""Passes as they are remembered: what each one did.
 
 A pass that counts made one generation of a session. Its record is written with it and never
 changed; an undo is a pass of its own (DESIGN 4, "Pass").
@@ -6,9 +6,8 @@ changed; an undo is a pass of its own (DESIGN 4, "Pass").
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Literal
 
 from .exactjson import JsonObject
 from .instant import Instant
@@ -18,25 +17,6 @@ AskedBy = Literal["trigger", "request", "port"]
 
 Range = tuple[int, int]
 """A stretch of the log by seq, both ends included."""
-
-AttemptStatus = Literal["running", "failed", "futile", "held"]
-"""``running``: a model is asked at this moment. ``failed``: it gave no summary. ``futile``: a pass
-saves nothing, or has left the trigger firing. ``held``: somebody has just undone a pass."""
-
-GROWTH: Final = 1.2
-"""By how much a window has to grow before a futile or undone pass is tried again by itself."""
-
-
-@dataclass(frozen=True)
-class WindowSize:
-    """How large an active window is, by the running totals: turns, and estimated tokens. Superseded
-    system messages count until a pass archives them, so it may be a little too much (DESIGN 11)."""
-
-    turns: int = 0
-    tokens: int = 0
-
-
-NO_SIZE: Final = WindowSize()
 
 
 @dataclass(frozen=True)
@@ -81,56 +61,6 @@ class PassPage:
 
     passes: tuple[PassRecord, ...]
     next_id: str | None = None
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What became of the newest try since the last pass. It is gone when a pass lands, unless that
-    one leaves an attempt of its own.
-
-    ``number`` counts the tries at one generation. ``retry_at`` is when a failed one is tried again,
-    and when a running one counts as lost. ``size`` is the window's at that time.
-    """
-
-    number: int
-    status: AttemptStatus
-    at: Instant
-    reason: str = ""
-    detail: str = ""
-    retry_at: Instant | None = None
-    pass_id: str | None = None
-    size: WindowSize = NO_SIZE
-
-    def holds_back(self, size: WindowSize, now: Instant) -> bool:
-        """Whether a trigger that fires has to wait: for the model, for the next try, or until the
-        window has grown by ``GROWTH`` since the pass that was of no use."""
-        if self.status in ("running", "failed"):
-            return self.retry_at is not None and now < self.retry_at
-        grown = size.turns >= self.size.turns * GROWTH and size.turns > self.size.turns
-        return not (grown or size.tokens >= max(self.size.tokens, 1) * GROWTH)
-
-    def is_running(self, now: Instant) -> bool:
-        """Whether a model is asked at this moment."""
-        return self.status == "running" and self.retry_at is not None and now < self.retry_at
-
-
-@dataclass(frozen=True)
-class DueView:
-    """What an append, or a change of the policy, knows about the window without reading it."""
-
-    policy: JsonObject | None
-    attempt: Attempt | None
-    before: WindowSize
-    after: WindowSize
-
-
-Due = Callable[[DueView], bool]
-"""Whether somebody should look if the session needs a pass. A hint: whoever looks counts again."""
-
-
-def never_due(_view: DueView) -> bool:
-    """The repository port by itself has no policy."""
-    return False
 
 
 def new_pass_id(generation: int, nonce: bytes) -> str:

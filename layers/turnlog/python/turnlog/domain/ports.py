@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from .archive import ArchiveState
+from .due import NO_SIZE, Attempt, Due, WindowSize, never_due
 from .event import EventDraft, SessionEvent
 from .filter import EventFilter
 from .instant import Instant
-from .passes import NO_SIZE, Attempt, Due, PassDetail, PassPage, PassRecord, WindowSize, never_due
 from .session import Session, SessionChanges, StoredSession, Version
 from .uploads import EventLink, StoredUpload, UploadGrant, UploadRef, UploadRequest
+
+if TYPE_CHECKING:
+    from .passes import PassDetail, PassPage, PassRecord
 
 Order = Literal["asc", "desc"]
 
@@ -145,7 +148,8 @@ class CompactionPlan:
 
     archive: frozenset[str] = frozenset()
     insert: tuple[Insertion, ...] = ()
-    detail: PassDetail = field(default_factory=PassDetail)
+    detail: PassDetail | None = None
+    """What the pass says of itself; None says nothing."""
     attempt: Attempt | None = None
     """What the session remembers beside the pass: that the trigger still fires, for example."""
 

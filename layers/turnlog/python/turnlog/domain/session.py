@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from .due import Attempt
 from .errors import InvalidRequest
 from .event import has_text
 from .exactjson import EMPTY, JsonObject, JsonValue
 from .instant import Instant
-from .passes import Attempt
 
 DEFAULT_TTL_SECONDS: Final = 60 * 86_400
 """The lifetime of a session that asks for none: 60 days (spec 1.3)."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from ..domain import ids
 from ..domain.archive import ActiveInsert, ArchiveState
+from ..domain.due import Attempt, Due, DueView, WindowSize, never_due
 from ..domain.errors import (
     Conflict,
     IdempotencyKeyReused,
@@ -31,7 +32,7 @@ from ..domain.exactjson import EMPTY, JsonObject
 from ..domain.filter import EventFilter
 from ..domain.instant import Instant
 from ..domain.message import Message
-from ..domain.passes import Attempt, Due, DueView, PassDetail, PassPage, PassRecord, WindowSize, less, never_due
+from ..domain.passes import PassDetail, PassPage, PassRecord, less
 from ..domain.ports import (
     KEY_ENDED,
     Appended,
@@ -439,7 +440,9 @@ class InMemorySessionRepository:
         if new:
             life.inserted[pass_id] = new
             life.by_id.update((event.id, event) for event in new)
-        return self._remember(life, before, pass_id, now, plan.detail, inserted=tuple(event.id for event in new))
+        return self._remember(
+            life, before, pass_id, now, plan.detail or PassDetail(), inserted=tuple(event.id for event in new)
+        )
 
     @staticmethod
     def _remember(

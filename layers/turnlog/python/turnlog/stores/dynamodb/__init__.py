@@ -20,14 +20,15 @@ from .blobs import S3BlobStore
 from .direct import DirectClient, environment_of
 from .idblocks import IdBlocks
 from .pacing import Pacing
-from .parts import S3PartStore
-from .pending import SessionPlace, pending, place_of
 from .repository import DynamoDBSessionRepository
 from .uploads import S3UploadStore
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
+
+    from ...compactor.jobs import PartStore
+    from .pending import SessionPlace
 
 CONNECT_TIMEOUT_SECONDS: Final = 2
 READ_TIMEOUT_SECONDS: Final = 5
@@ -47,7 +48,7 @@ class Connection:
         rim: DynamoDBRim,
         repository: Callable[[str], DynamoDBSessionRepository],
         uploads: Callable[[str], S3UploadStore],
-        parts: Callable[[str], S3PartStore],
+        parts: Callable[[str], PartStore],
     ) -> None:
         self._rim = rim
         self._repository = repository
@@ -68,11 +69,15 @@ class Connection:
 
     def place_of(self, pk: str) -> SessionPlace | None:
         """The session of a partition of the table; None for another kind of partition."""
+        from .pending import place_of  # noqa: PLC0415  (the API never asks)
+
         return place_of(self._rim, pk)
 
     def pending(self, now: Instant, *, limit: int) -> list[SessionPlace]:
         """Sessions whose attempt at a compaction was to be looked at by ``now``; see
         :class:`~turnlog.domain.passes.Attempt`."""
+        from .pending import pending  # noqa: PLC0415  (the API never asks)
+
         return pending(self._rim, now, limit=limit)
 
 
@@ -145,11 +150,16 @@ def connect(
             tenant, rim=rim, blobs=blobs, now=clock, counter=counter, pacing=paced, blocks=blocks
         )
 
+    def parts(tenant: str) -> PartStore:
+        from .parts import S3PartStore  # noqa: PLC0415  (who writes summaries pays for it, not each cold start)
+
+        return S3PartStore(tenant, blobs)
+
     return Connection(
         rim,
         repository,
         lambda tenant: S3UploadStore(tenant, make_client=s3, bucket=bucket),
-        lambda tenant: S3PartStore(tenant, blobs),
+        parts,
     )
 
 
@@ -168,9 +178,7 @@ __all__ = [
     "Connection",
     "DynamoDBSessionRepository",
     "Pacing",
-    "S3PartStore",
     "S3UploadStore",
-    "SessionPlace",
     "connect",
     "from_key",
 ]

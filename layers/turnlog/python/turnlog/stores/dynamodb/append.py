@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ...domain import ids
+from ...domain.due import DueView, never_due
 from ...domain.errors import (
     FieldError,
     IdempotencyKeyReused,
@@ -31,7 +32,6 @@ from ...domain.errors import (
     TurnlogError,
 )
 from ...domain.event import SessionEvent
-from ...domain.passes import DueView
 from ...domain.ports import Appended, AppendRequest, AppendResult, AppendView, TokenCounter
 from ...domain.session import StoredSession, Version
 from . import keys
@@ -253,10 +253,14 @@ class Appender:
         if first + len(events) - 1 > keys.MAX_SEQ:
             raise InvalidRequest.at("/events", f"a session holds at most {keys.MAX_SEQ} events")
         totals = view.totals.plus(Totals.of(events, self._counter))
-        before, after = head.window_size(view.totals), head.window_size(totals)
-        due = request.due(DueView(head.record.compaction, head.attempt, before, after))
+        due = request.due is not never_due and self._is_due(request, head, view.totals, totals)
         commit = Commit(pk, head.inc, first, len(events), cid, head.generation, body, totals.encode())
         return replace(commit, known=judged.known, fold=judged.fold, due=due)
+
+    @staticmethod
+    def _is_due(request: AppendRequest, head: Head, before: Totals, after: Totals) -> bool:
+        sizes = head.window_size(before), head.window_size(after)
+        return request.due(DueView(head.record.compaction, head.attempt, *sizes))
 
     @staticmethod
     def _events(request: AppendRequest, placed: tuple[Appended, ...]) -> list[SessionEvent]:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
+from ...domain.due import Attempt
 from ...domain.errors import InvalidRequest, NotNewestPass, PassNotFound, SessionNotFound, StoreUnavailable
 from ...domain.instant import Instant
-from ...domain.passes import Attempt, PassDetail, PassPage, PassRecord, new_pass_id
+from ...domain.passes import PassDetail, PassPage, PassRecord, new_pass_id
 from ...domain.ports import PassOutcome
 from ...domain.session import StoredSession, Version
 from . import keys

@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Any, Final, cast
 
 from ...domain.archive import ArchiveState
+from ...domain.due import Attempt, WindowSize
 from ...domain.event import SessionEvent
 from ...domain.exactjson import EMPTY, JsonObject
 from ...domain.instant import NS, Instant
-from ...domain.passes import Attempt, WindowSize
 from ...domain.ports import TokenCounter
 from ...domain.session import Session, StoredSession, Version
 from ...domain.tokens import format_message

@@ -21,6 +21,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from ...domain.due import Due, DueView, WindowSize
 from ...domain.errors import (
     Conflict,
     FieldError,
@@ -31,7 +32,6 @@ from ...domain.errors import (
     StoreUnavailable,
 )
 from ...domain.instant import NS, Instant
-from ...domain.passes import Due, DueView, WindowSize
 from ...domain.ports import KEY_ENDED, IdempotencyKey
 from ...domain.session import Session, SessionChanges, StoredSession
 from . import keys

@@ -13,7 +13,7 @@ from ...domain.archive import ActiveInsert, ArchiveState
 from ...domain.errors import InvalidRequest, PayloadTooLarge, SessionNotFound
 from ...domain.event import SessionEvent
 from ...domain.instant import Instant
-from ...domain.passes import generation_of, new_pass_id
+from ...domain.passes import PassDetail, generation_of, new_pass_id
 from ...domain.ports import CompactionPlan, PassOutcome, PassRequest, TokenCounter
 from ...domain.session import Version
 from ...domain.tokens import format_message
@@ -118,7 +118,9 @@ class Passer:
             drop_passes=dropped,
             insert=[ActiveInsert(pass_id, first)] if first is not None else [],
         )
-        made = Pass(pass_id, generation, head.last_pass, now, events, Before.of(head), state, plan.detail)
+        made = Pass(
+            pass_id, generation, head.last_pass, now, events, Before.of(head), state, plan.detail or PassDetail()
+        )
         start, stragglers = _places(read, state)
         after = replace(
             head,

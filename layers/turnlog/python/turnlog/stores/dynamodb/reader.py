@@ -21,7 +21,6 @@ from .blobs import BlobStore
 from .body import unpack
 from .items import Blob, Commit, Head
 from .pacing import Pacing
-from .passes import inserted_events, read_chain
 from .rim import Item, Rim
 
 HOLE_RETRIES: Final = 5
@@ -170,9 +169,17 @@ class Reader:
         at = self._events_at(session, head.archive, sorted({s for hits in seqs.values() for s in hits}))
         out = {i: at[s] for i, hits in seqs.items() for s in reversed(hits) if at[s].id == i}
         if passes:
-            inserted = {e.id: e for e in inserted_events(head, read_chain(self._rim, head))}
+            inserted = {e.id: e for e in self._inserted(head)}
             out |= {i: inserted[i] for i in passes if i in inserted}
         return out
+
+    def _inserted(self, head: Head) -> list[SessionEvent]:
+        """Every event that a pass has inserted, in log order."""
+        if not head.last_pass:
+            return []
+        from .passes import inserted_events, read_chain  # noqa: PLC0415  (only compacted sessions pay for it)
+
+        return inserted_events(head, read_chain(self._rim, head))
 
     def _events_at(
         self, session: StoredSession, archive: ArchiveState, seqs: Sequence[int]
@@ -202,7 +209,7 @@ class Reader:
         hint: int | None,
     ) -> Iterator[list[SessionEvent]]:
         """The full log from a place on, inserted events at their places."""
-        inserts = inserted_events(head, read_chain(self._rim, head))
+        inserts = self._inserted(head)
         if active_only:
             inserts = [e for e in inserts if not e.archived]
         if order == "asc":

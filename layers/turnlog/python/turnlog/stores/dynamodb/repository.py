@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ...domain.due import Attempt, Due, never_due
 from ...domain.errors import SessionNotFound
 from ...domain.event import SessionEvent
 from ...domain.filter import EventFilter
 from ...domain.instant import Instant
-from ...domain.passes import Attempt, Due, PassDetail, PassPage, PassRecord, never_due
 from ...domain.ports import (
     AppendRequest,
     AppendResult,
@@ -29,19 +30,19 @@ from ...domain.tokens import EstimatingCounter
 from . import keys
 from .append import Appender
 from .blobs import BlobStore
-from .history import History
 from .idblocks import IdBlocks, Lookup
 from .items import Head
 from .listing import Listing
 from .lives import Lives
 from .pacing import Pacing
-from .passcommit import PassCommitter
-from .passer import Passer
 from .reader import Reader
 from .view import Viewer
 from .window import WindowReader
 
 if TYPE_CHECKING:
+    from ...domain.passes import PassDetail, PassPage, PassRecord
+    from .history import History
+    from .passer import Passer
     from .rim import Rim
 
 EVERYTHING = EventFilter()
@@ -83,17 +84,33 @@ class DynamoDBSessionRepository:
             counter=counter,
             pacing=pacing,
         )
-        committer = PassCommitter(rim=rim, viewer=self._viewer, pacing=pacing)
-        self._passer = Passer(
-            rim=rim,
+        self._counter = counter
+        self._pacing = pacing
+
+    # What only a pass needs is made when there is one: no other request, and no cold start, pays for it.
+
+    @cached_property
+    def _passer(self) -> Passer:
+        from .passcommit import PassCommitter  # noqa: PLC0415  (see above)
+        from .passer import Passer  # noqa: PLC0415
+
+        return Passer(
+            rim=self._rim,
             viewer=self._viewer,
             reader=self._reader,
             windows=self._windows,
             blocks=self._blocks,
-            counter=counter,
-            committer=committer,
+            counter=self._counter,
+            committer=PassCommitter(rim=self._rim, viewer=self._viewer, pacing=self._pacing),
         )
-        self._history = History(rim=rim, viewer=self._viewer, committer=committer, pacing=pacing)
+
+    @cached_property
+    def _history(self) -> History:
+        from .history import History  # noqa: PLC0415  (see above)
+        from .passcommit import PassCommitter  # noqa: PLC0415
+
+        committer = PassCommitter(rim=self._rim, viewer=self._viewer, pacing=self._pacing)
+        return History(rim=self._rim, viewer=self._viewer, committer=committer, pacing=self._pacing)
 
     # ------------------------------------------------------------------ sessions
 

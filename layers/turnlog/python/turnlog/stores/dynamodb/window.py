@@ -11,7 +11,6 @@ from ...domain.session import Version
 from . import keys
 from .items import NO_TOTALS, Commit, Head, is_commit
 from .pacing import Pacing
-from .passes import decode_pass, pass_key
 from .reader import Reader
 from .rim import Item, Key, Rim
 from .view import Viewer
@@ -103,10 +102,12 @@ class WindowReader:
 
     def _more(self, head: Head, consistent: bool) -> tuple[list[Commit], list[SessionEvent]] | None:
         """Stragglers and inserted events; None when one of them does not come back."""
+        if not head.archive.inserts and not head.stragglers:
+            return [], []
+        from .passes import decode_pass, pass_key  # noqa: PLC0415  (only compacted sessions pay for it)
+
         passes = [pass_key(head, i.pass_id) for i in head.archive.inserts]
         old = [(head.pk, keys.commit_sk(head.inc, first)) for first in head.stragglers]
-        if not passes and not old:
-            return [], []
         found: dict[Key, Item] = self._rim.batch_get([*passes, *old], consistent=consistent)
         if len(found) != len(passes) + len(old):
             return None
