@@ -161,7 +161,8 @@ class CreateSessionBody(Body):
 class PatchSessionBody(Body):
     """What to change; ``null`` clears. ``metadata`` replaces the whole map."""
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+    # Rare: its validators are built when somebody changes a session, and not at each cold start.
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1}, defer_build=True)
 
     metadata: Metadata | None = None
     ttl_seconds: Annotated[Ttl | None, Field(description=TTL_NOTE + "null: never")] = None
@@ -187,6 +188,9 @@ def _json(part: Body | None) -> JsonObject | None:
 class CompactBody(Body):
     """A pass. Without a strategy the session's policy, or its stage's, is carried out, its trigger included; a strategy
     without a trigger runs in any case. Each of the two has at most 4096 bytes: both stand in the history."""
+
+    # Its validators are built when somebody compacts, and not at each cold start.
+    model_config = ConfigDict(defer_build=True)
 
     trigger: Annotated[Trigger, BeforeValidator(_of_bounded_size)] | None = None
     strategy: Annotated[Strategy, BeforeValidator(_of_bounded_size)] | None = None
@@ -232,6 +236,8 @@ class AppendBody(Body):
 
 class CreateUploadBody(Body):
     """What is to be uploaded; length and hash are part of the URL's signature."""
+
+    model_config = ConfigDict(defer_build=True)  # as above
 
     media_type: MediaType
     bytes: Annotated[int, Field(ge=1, le=MAX_BYTES), WHOLE]
