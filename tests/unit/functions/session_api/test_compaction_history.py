@@ -7,13 +7,18 @@ from tests.support.compactions import NEWEST, PATH, history, problem, undo, wind
 from tests.support.session_api import Api
 
 
+def compact(api: Api, sid: str = "s") -> None:
+    """A session of four turns and three passes, each of which has archived one."""
+    api.create(sid)
+    api.append("one", "two", "three", "four", sid=sid)
+    for turns in (3, 2, 1):
+        assert api.compact(sid, {"strategy": {"type": "turn_window", "max_turns": turns}}).status == 201
+
+
 @pytest.fixture
 def compacted(api: Api) -> Api:
-    """Four turns; three passes, each of which has archived one."""
-    api.create()
-    api.append("one", "two", "three", "four")
-    for turns in (3, 2, 1):
-        assert api.compact(body={"strategy": {"type": "turn_window", "max_turns": turns}}).status == 201
+    """Alice, whose session "s" is one."""
+    compact(api)
     return api
 
 
@@ -67,11 +72,12 @@ def test_the_history_comes_in_pages(compacted: Api) -> None:
 
 
 def test_a_cursor_belongs_to_its_user_and_its_session(compacted: Api) -> None:
-    """Not to another's session, nor to another of one's own; and it names a pass that is there."""
+    """Not to another's session, nor to another of one's own, though their passes have the same ids here; and it names
+    a pass that is there."""
     cursor = history(compacted, "limit=1")["next_cursor"]
-    compacted.create("t")
+    compact(compacted, "t")
     bob = compacted.as_user("bob", "globex")
-    bob.create()
+    compact(bob)
     forged = cursors.encode_passes("9", cursors.scope_of("compactions", "acme", "alice", "s"))
     for reply in (
         bob.call("GET", PATH, query=f"cursor={cursor}"),
