@@ -38,8 +38,12 @@ UNWANTED = (
     "session_api.openapi",
     "starlette",
     "turnlog.client",
+    "turnlog.compaction",
+    "turnlog.compactor",
+    "turnlog.providers",
     "turnlog.stores.memory",
     "turnlog.testing",
+    "turnlog.workflows",
 )
 NOT_INSTALLED = ("fastapi", "opensearchpy", "starlette")
 """Not even a development dependency today: named for the day when something brings them."""
