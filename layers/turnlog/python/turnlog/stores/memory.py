@@ -32,7 +32,7 @@ from ..domain.exactjson import EMPTY, JsonObject
 from ..domain.filter import EventFilter
 from ..domain.instant import Instant
 from ..domain.message import Message
-from ..domain.passes import PassDetail, PassPage, PassRecord, less
+from ..domain.passes import PassDetail, PassPage, PassRecord, generation_of, less
 from ..domain.ports import (
     KEY_ENDED,
     Appended,
@@ -359,7 +359,8 @@ class InMemorySessionRepository:
             window = self.window(request.session_id)
         assert window is not None
         seen = window.session.version
-        if request.only_at not in (None, seen):
+        late = request.pass_id is not None and generation_of(request.pass_id) != seen.generation + 1
+        if late or request.only_at not in (None, seen):
             return PassOutcome("coalesced", seen)
         plan = request.decide(window)
         if plan is None:

@@ -18,6 +18,7 @@ from .compaction import CompactionContract
 from .content import ContentContract
 from .isolation import IsolationContract
 from .log import LogContract
+from .passes import PassContract
 from .races import ConcurrentContract
 from .reads import ReadContract
 from .replays import ReplayContract
@@ -26,7 +27,14 @@ from .uploads import MakeUploads, Send, UploadStoreContract
 
 
 class SessionRepositoryContract(
-    SessionContract, LogContract, ReplayContract, ContentContract, ReadContract, CompactionContract, IsolationContract
+    SessionContract,
+    LogContract,
+    ReplayContract,
+    ContentContract,
+    ReadContract,
+    CompactionContract,
+    PassContract,
+    IsolationContract,
 ):
     """Everything that spec/session 1, 3 and 4 and DESIGN 4 say and that shows at the port."""
 
