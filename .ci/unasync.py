@@ -21,7 +21,7 @@ WORDS = (
     (r"httpx\.AsyncBaseTransport", "httpx.BaseTransport"),
     (r"httpx\.AsyncHTTPTransport", "httpx.HTTPTransport"),
     (r"httpx\.AsyncClient", "httpx.Client"),
-    (r"\bAsync(Client|ClientOptions|Session|Pager|Token)\b", r"\1"),
+    (r"\bAsync(Client|ClientOptions|Compactions|Session|Pager|Token)\b", r"\1"),
     (r"Awaitable\[(Page\[T\])\]", r"\1"),
     (r"(import .*)\bAwaitable, ", r"\1"),
     (r"\basync (def|for|with)\b", r"\1"),

@@ -18,6 +18,7 @@ from tests.support.session_api import Api, http_event
 from turnlog.client import (
     ApiError,
     Client,
+    CompactionAttempt,
     EventIdReused,
     EventNotFound,
     Forbidden,
@@ -25,6 +26,8 @@ from turnlog.client import (
     InvalidRequest,
     MalformedJson,
     Message,
+    NotNewestPass,
+    PassNotFound,
     PayloadTooLarge,
     PreconditionFailed,
     SessionExists,
@@ -319,6 +322,53 @@ def test_a_message_too_large_for_an_answer_comes_back_whole(client: Client) -> N
     assert [1, 2, 3] == [event.seq for event in stored.events]
     assert ["before", text, "after"] == [event.message.text for event in session.events()]
     assert text == session.event("big").message.text
+
+
+def test_a_window_is_compacted_looked_at_and_brought_back(client: Client) -> None:
+    """By the session's policy and by a strategy that is asked for."""
+    session = client.session("s1")
+    session.create(compaction={"trigger": {"type": "turn_count", "max_turns": 3}, "strategy": POLICY["strategy"]})
+    session.append(*(user(text) for text in "abc"))
+    assert ("not_triggered", None) == ((quiet := session.compact()).status, quiet.id)
+    newest = {"type": "turn_window", "max_turns": 1}
+    dry = session.compact(strategy=newest, dry_run=True)
+    assert ("compacted", True, ((1, 2),)) == (dry.status, dry.dry_run, dry.archived)
+
+    done = session.compact(strategy=newest, if_match=session.get().etag)
+    (info,) = session.compactions()
+    assert (done.id, done.archived, done.tokens_saved) == (info.id, info.archived, info.tokens_saved)
+    assert (newest, None, "ann") == (info.strategy, info.trigger, info.user_id)
+    assert info == session.compaction(info)
+    undone = session.undo(info)
+    assert ["a", "b", "c"] == [event.message.text for event in session.events(archived=False)]
+    assert [undone, info] == list(session.compactions(page_size=1))
+    attempt = session.compaction_attempt()
+    assert attempt is not None
+    assert ("held", "undone") == (attempt.status, attempt.reason)
+
+    session.undo(undone)
+    with pytest.raises(NotNewestPass):
+        session.undo(info)
+    with pytest.raises(PassNotFound):
+        session.compaction("9.abc")
+    with pytest.raises(InvalidRequest) as refused:
+        session.compact(strategy={"type": "turn_window", "max_turns": 0})
+    assert "/strategy/max_turns" == refused.value.errors[0].pointer
+
+
+def test_a_summary_is_started_once(client: Client, gateway: Gateway) -> None:
+    """Also when the answer gets lost: the attempt that the second one meets is the first one's."""
+    session = client.session("s1")
+    session.append(user("a"), user("b"), create_if_missing=True)
+    gateway.lose.append(True)
+    done = session.compact(
+        strategy={"type": "recursive_summarization", "max_events_to_keep": 1, "overlap_size": 0, "model": "scripted"}
+    )
+    assert ("coalesced", "running") == (done.status, done.reason)
+    found = session.compaction(done)
+    assert isinstance(found, CompactionAttempt)
+    assert (done.id, done.retry_at) == (found.id, found.retry_at)
+    assert [done.id] == [job.pass_id for job in gateway.api.starter.jobs]
 
 
 def test_an_empty_event_id_is_refused_and_not_taken_for_a_wish_for_a_new_one(client: Client) -> None:

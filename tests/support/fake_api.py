@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import httpx
 
+from tests.support.fake_compactions import FakeCompactions
 from turnlog.domain.errors import (
     Conflict,
     CorruptLog,
@@ -100,9 +101,11 @@ class FakeApi:
     def __post_init__(self) -> None:
         self.clock = ManualClock(tick_ms=1)
         self.bucket = MemoryBucket(self.clock.now)
+        repository = InMemorySessionRepository()
         self.service = SessionService(
-            InMemorySessionRepository(), clock=self.clock, uploads=InMemoryUploadStore("t", bucket=self.bucket)
+            repository, clock=self.clock, uploads=InMemoryUploadStore("t", bucket=self.bucket)
         )
+        self.compactions = FakeCompactions(repository, self.clock)
         self.link_above = 1_000_000
         """Messages with more bytes come as links."""
         self._cursors: list[EventCursor] = []
@@ -151,6 +154,18 @@ class FakeApi:
         answer = {"ref": ref, "media_type": found.media_type, "bytes": found.size, "sha256": found.ref.sha256}
         return _json(200, answer | {"url": found.url, "expires_at": str(found.expires_at)})
 
+    def _compactions(self, request: httpx.Request, session_id: str, pass_id: str | None) -> httpx.Response:
+        status, body, etag = self.compactions.answer(
+            request.method,
+            self.user,
+            session_id,
+            pass_id,
+            query=request.url.params,
+            content=request.content,
+            if_match=_tags(request),
+        )
+        return _json(status, body, etag=etag)
+
     def _shown(self, session: StoredSession, event: SessionEvent) -> dict[str, Any]:
         shown = _event(event)
         if len(event.message.raw.encode()) > self.link_above:
@@ -163,6 +178,11 @@ class FakeApi:
         uploads = re.fullmatch(r"(?:/prefix)?/v1/sessions/([^/]+)/uploads(?:/([^/]+))?", request.url.path)
         if uploads is not None:
             return self._uploads(request, *uploads.groups())
+        compactions = re.fullmatch(
+            r"(?:/prefix)?/v1/sessions/([^/]+)/compactions(?:/([^/]+))?(?:/undo)?", request.url.path
+        )
+        if compactions is not None:
+            return self._compactions(request, *compactions.groups())
         path = re.fullmatch(r"(?:/prefix)?/v1/sessions(?:/([^/]+)(/events(?:/([^/]+))?)?)?", request.url.path)
         if path is None:
             return httpx.Response(404, json={"message": "Not Found"})

@@ -40,6 +40,7 @@ def test_the_snippets_of_the_guide_run(
     assert "1 user What is a turn?\n2 assistant A question and its answer.\n" in printed
     assert "0 None Refund\n" in printed
     assert "/events/0/message/role must be one of" in printed
+    assert re.search(r"^compacted \(\(1, \d+\),\) \d+\n\S+Z compacted \(\(1, \d+\),\) request$", printed, re.MULTILINE)
     assert 257 == len(api.log("support-42"))
     client = names["client"]
     assert isinstance(client, Client)

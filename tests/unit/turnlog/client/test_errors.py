@@ -183,7 +183,7 @@ def test_no_attribute_of_a_domain_error_is_forgotten(kind: type[domain.TurnlogEr
     stored = {
         name for name in names if name in {"session_id", "event_id", "ref", "id", "version", "number", "limit_bytes"}
     }
-    stored |= names & {"retry_after"}
+    stored |= names & {"pass_id", "retry_after"}
 
     assert stored == set(_ATTRIBUTES.get(kind.__name__, ()))
 

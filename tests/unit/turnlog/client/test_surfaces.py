@@ -14,8 +14,15 @@ import pytest
 from tests.support.fake_api import TOKEN, URL, FakeApi
 from turnlog import client as package
 from turnlog.client import AsyncClient, AsyncPager, AsyncSession, Client, Pager, Session, assistant, user
+from turnlog.client._async.compactions import AsyncCompactions
+from turnlog.client._sync.compactions import Compactions
 
-PAIRS = [(AsyncClient, Client), (AsyncSession, Session), (AsyncPager, Pager)]
+PAIRS = [
+    (AsyncClient, Client),
+    (AsyncSession, Session),
+    (AsyncCompactions, Compactions),
+    (AsyncPager, Pager),
+]
 RENAMED = {"aclose": "close", "__aenter__": "__enter__", "__aexit__": "__exit__", "__aiter__": "__iter__"}
 
 

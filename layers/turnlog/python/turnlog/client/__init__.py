@@ -25,7 +25,17 @@ from ._async.client import AsyncClient
 from ._async.pager import AsyncPager
 from ._async.session import AsyncSession
 from ._messages import assistant, draft, system, tool_call, tool_result, user
-from ._models import UNSET, AppendResult, Page, SessionInfo, SessionSummary, Upload
+from ._models import (
+    UNSET,
+    AppendResult,
+    Compaction,
+    CompactionAttempt,
+    CompactionInfo,
+    Page,
+    SessionInfo,
+    SessionSummary,
+    Upload,
+)
 from ._sync.client import Client
 from ._sync.pager import Pager
 from ._sync.session import Session
@@ -43,6 +53,8 @@ from .errors import (
     InvalidRequest,
     MalformedJson,
     NotFound,
+    NotNewestPass,
+    PassNotFound,
     PayloadTooLarge,
     PreconditionFailed,
     Problem,
@@ -69,6 +81,9 @@ __all__ = [
     "AsyncSession",
     "Client",
     "ClientError",
+    "Compaction",
+    "CompactionAttempt",
+    "CompactionInfo",
     "Conflict",
     "ConnectionFailed",
     "CorruptLog",
@@ -85,8 +100,10 @@ __all__ = [
     "MalformedJson",
     "Message",
     "NotFound",
+    "NotNewestPass",
     "Page",
     "Pager",
+    "PassNotFound",
     "PayloadTooLarge",
     "PreconditionFailed",
     "Problem",

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 from ..domain.errors import FieldError, InvalidRequest, MalformedJson
 from ..domain.event import Position, SessionEvent
 from ..domain.exactjson import EMPTY, JsonObject, loads
-from ..domain.instant import Instant
 from ..domain.message import Message
 from ..domain.ports import Appended
 from ..domain.session import ETag
+from ._fields import NotOurs, etag, instant, json_object, needed, optional, optional_instant, optional_object, page
 from ._models import (
     AppendResult,
     EventLink,
@@ -55,12 +55,9 @@ class Subject:
     session_id: str | None = None
     event_id: str | None = None
     ref: str | None = None
+    pass_id: str | None = None
     idempotency_key: str | None = None
     first_event: int = 0
-
-
-class _NotOurs(Exception):
-    """A field is missing, or is not of the type that the API promises."""
 
 
 def parsed(answer: Answer, reader: Callable[[dict[str, Any], Answer], T]) -> T:
@@ -72,9 +69,9 @@ def parsed(answer: Answer, reader: Callable[[dict[str, Any], Answer], T]) -> T:
     try:
         body = loads(answer.content)
         if not isinstance(body, dict):
-            raise _NotOurs("the body is not an object")
+            raise NotOurs("the body is not an object")
         return reader(body, answer)
-    except (_NotOurs, MalformedJson, InvalidRequest) as bad:
+    except (NotOurs, MalformedJson, InvalidRequest) as bad:
         raise UnexpectedResponse(
             f"The answer is not Turnlog's: {bad}", status=answer.status, request_id=answer.request_id
         ) from None
@@ -83,53 +80,15 @@ def parsed(answer: Answer, reader: Callable[[dict[str, Any], Answer], T]) -> T:
 # --------------------------------------------------------------------------- readers
 
 
-def _get(value: Mapping[str, Any], key: str, kind: type[T]) -> T:
-    found = value.get(key)
-    if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
-        raise _NotOurs(f"{key!r} is not of type {kind.__name__}")
-    return found
-
-
-def _optional(value: Mapping[str, Any], key: str, kind: type[T]) -> T | None:
-    return None if value.get(key) is None else _get(value, key, kind)
-
-
-def _instant(value: Mapping[str, Any], key: str) -> Instant:
-    return Instant.parse(_get(value, key, str), pointer=key)
-
-
-def _optional_instant(value: Mapping[str, Any], key: str) -> Instant | None:
-    return None if value.get(key) is None else _instant(value, key)
-
-
-def _object(value: Mapping[str, Any], key: str) -> JsonObject:
-    found = _optional(value, key, dict)
-    return JsonObject.of(found) if found else EMPTY
-
-
-def _optional_object(value: Mapping[str, Any], key: str) -> JsonObject | None:
-    found = _optional(value, key, dict)
-    return None if found is None else JsonObject.of(found)
-
-
-def _etag(answer: Answer) -> str:
-    tag = answer.headers.get("etag", "")
-    # A proxy that compresses may have weakened it; the server compares strong tags only.
-    tag = tag.removeprefix("W/")
-    if ETag.parse(tag) is None:
-        raise _NotOurs("the ETag header is missing")
-    return tag
-
-
 def _record(value: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "id": _get(value, "id", str),
-        "user_id": _get(value, "user_id", str),
-        "created_at": _instant(value, "created_at"),
-        "expires_at": _optional_instant(value, "expires_at"),
-        "metadata": _object(value, "metadata"),
-        "compaction": _optional_object(value, "compaction"),
-        "allow_system_messages": _optional(value, "allow_system_messages", bool),
+        "id": needed(value, "id", str),
+        "user_id": needed(value, "user_id", str),
+        "created_at": instant(value, "created_at"),
+        "expires_at": optional_instant(value, "expires_at"),
+        "metadata": json_object(value, "metadata"),
+        "compaction": optional_object(value, "compaction"),
+        "allow_system_messages": optional(value, "allow_system_messages", bool),
     }
 
 
@@ -137,10 +96,10 @@ def session_info(body: dict[str, Any], answer: Answer) -> SessionInfo:
     """The session resource."""
     return SessionInfo(
         **_record(body),
-        version=_get(body, "version", int),
-        last_seq=_get(body, "last_seq", int),
-        generation=_get(body, "generation", int),
-        etag=_etag(answer),
+        version=needed(body, "version", int),
+        last_seq=needed(body, "last_seq", int),
+        generation=needed(body, "generation", int),
+        etag=etag(answer.headers),
     )
 
 
@@ -148,62 +107,62 @@ def append_result(body: dict[str, Any], answer: Answer) -> AppendResult:
     """The answer to an append."""
     return AppendResult(
         events=tuple(
-            Appended(_get(e, "id", str), _get(e, "seq", int), _get(e, "replayed", bool))
-            for e in _get(body, "events", list)
+            Appended(needed(e, "id", str), needed(e, "seq", int), needed(e, "replayed", bool))
+            for e in needed(body, "events", list)
         ),
-        last_seq=_get(body, "last_seq", int),
-        version=_get(body, "version", int),
-        etag=_etag(answer),
+        last_seq=needed(body, "last_seq", int),
+        version=needed(body, "version", int),
+        etag=etag(answer.headers),
     )
 
 
 def _event(value: Mapping[str, Any], session_id: str) -> SessionEvent | LinkedEvent:
-    position = _optional(value, "position", dict)
+    position = optional(value, "position", dict)
     fields: dict[str, Any] = {
-        "id": _get(value, "id", str),
+        "id": needed(value, "id", str),
         "session_id": session_id,
-        "timestamp": _instant(value, "timestamp"),
-        "branch": _optional(value, "branch", str),
-        "metadata": _object(value, "metadata"),
-        "archived": _get(value, "archived", bool),
-        "seq": _optional(value, "seq", int),
+        "timestamp": instant(value, "timestamp"),
+        "branch": optional(value, "branch", str),
+        "metadata": json_object(value, "metadata"),
+        "archived": needed(value, "archived", bool),
+        "seq": optional(value, "seq", int),
         "position": None if position is None else _position(position),
     }
-    link = _optional(value, "link", dict)
+    link = optional(value, "link", dict)
     if link is not None:
         return LinkedEvent(link=_link(link), **fields)
-    return SessionEvent(message=Message(JsonObject.of(_get(value, "message", dict))), **fields)
+    return SessionEvent(message=Message(JsonObject.of(needed(value, "message", dict))), **fields)
 
 
 def _link(value: Mapping[str, Any]) -> EventLink:
-    return EventLink(_get(value, "url", str), _get(value, "bytes", int), _get(value, "sha256", str))
+    return EventLink(needed(value, "url", str), needed(value, "bytes", int), needed(value, "sha256", str))
 
 
 def upload_grant(body: dict[str, Any], _: Answer) -> UploadGrant:
     """Leave to upload."""
-    headers = _get(body, "headers", dict)
+    headers = needed(body, "headers", dict)
     if not all(isinstance(value, str) and value.isascii() and value.isprintable() for value in headers.values()):
-        raise _NotOurs("'headers' holds something that is no header")
-    return UploadGrant(_get(body, "ref", str), _get(body, "url", str), headers)
+        raise NotOurs("'headers' holds something that is no header")
+    return UploadGrant(needed(body, "ref", str), needed(body, "url", str), headers)
 
 
 def found_upload(body: dict[str, Any], _: Answer) -> FoundUpload:
     """What has been uploaded."""
     upload = Upload(
-        ref=_get(body, "ref", str),
-        media_type=_get(body, "media_type", str),
-        bytes=_get(body, "bytes", int),
-        sha256=_get(body, "sha256", str),
+        ref=needed(body, "ref", str),
+        media_type=needed(body, "media_type", str),
+        bytes=needed(body, "bytes", int),
+        sha256=needed(body, "sha256", str),
     )
-    return FoundUpload(upload, _get(body, "url", str))
+    return FoundUpload(upload, needed(body, "url", str))
 
 
 def _position(value: Mapping[str, Any]) -> Position:
     return Position(
-        before_seq=_get(value, "before_seq", int),
-        pass_id=_get(value, "pass", str),
-        index=_get(value, "index", int),
-        generation=_optional(value, "generation", int) or 0,
+        before_seq=needed(value, "before_seq", int),
+        pass_id=needed(value, "pass", str),
+        index=needed(value, "index", int),
+        generation=optional(value, "generation", int) or 0,
     )
 
 
@@ -212,28 +171,20 @@ def event_of(session_id: str) -> Callable[[dict[str, Any], Answer], SessionEvent
     return lambda body, _: _event(body, session_id)
 
 
-def _page(body: Mapping[str, Any], cursor: str | None, item: Callable[[Mapping[str, Any]], T]) -> Page[T]:
-    items = tuple(item(value) for value in _get(body, "data", list))
-    following = _optional(body, "next_cursor", str)
-    if following is not None and following == cursor:
-        raise _NotOurs("the page leads to itself, so reading on would never end")
-    return Page(items, following)
-
-
 def event_page_of(
     session_id: str, cursor: str | None
 ) -> Callable[[dict[str, Any], Answer], Page[SessionEvent | LinkedEvent]]:
     """The reader of the page of events at ``cursor``."""
-    return lambda body, _: _page(body, cursor, lambda value: _event(value, session_id))
+    return lambda body, _: page(body, cursor, lambda value: _event(value, session_id))
 
 
 def session_page_of(cursor: str | None) -> Callable[[dict[str, Any], Answer], Page[SessionSummary]]:
     """The reader of the page of the user's sessions at ``cursor``."""
-    return lambda body, _: _page(body, cursor, _summary)
+    return lambda body, _: page(body, cursor, _summary)
 
 
 def _summary(value: Mapping[str, Any]) -> SessionSummary:
-    return SessionSummary(**_record(value), last_activity=_optional_instant(value, "last_activity"))
+    return SessionSummary(**_record(value), last_activity=optional_instant(value, "last_activity"))
 
 
 # --------------------------------------------------------------------------- errors
@@ -257,8 +208,10 @@ _ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "SessionNotFound": ("session_id",),
     "EventNotFound": ("session_id", "event_id"),
     "UploadNotFound": ("session_id", "ref"),
+    "PassNotFound": ("session_id", "pass_id"),
     "SessionExists": ("id",),
     "EventIdReused": ("id",),
+    "NotNewestPass": ("session_id", "pass_id"),
     "PreconditionFailed": ("version", "number"),
     "PayloadTooLarge": ("limit_bytes",),
     "StoreUnavailable": ("retry_after",),
@@ -275,6 +228,7 @@ def _attributes(problem: Problem, subject: Subject) -> dict[str, object]:
         "session_id": subject.session_id,
         "event_id": subject.event_id,
         "ref": subject.ref,
+        "pass_id": subject.pass_id,
         "id": body.get("id", subject.session_id),
         "version": tag if isinstance(tag, str) else None,
         "number": parsed_tag.version.number if parsed_tag else tag if isinstance(tag, int) else None,

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, Literal, TypeVar
-from urllib.parse import quote
 
-from ..domain.errors import FieldError, InvalidRequest
 from ..domain.event import EventDraft, SessionEvent
 from ..domain.exactjson import JsonValue, dumps
 from ..domain.filter import MatchMode
 from ..domain.message import Role
 from ..domain.ports import ListOrder, Order
-from ..domain.uploads import REF_PATTERN
 from . import _answers as answers
 from ._answers import Answer, Subject
 from ._messages import EventLike, InstantLike, draft_of, instant_of, object_of, text_of, value_of
@@ -28,10 +24,9 @@ from ._models import (
     SessionInfo,
     SessionSummary,
     Unset,
-    Upload,
     UploadGrant,
 )
-from .errors import as_client_errors
+from ._parts import EVENT_ID, REF, checked_session_id, header, part, query_of, session_path, words_of, written
 
 T = TypeVar("T")
 
@@ -44,10 +39,6 @@ MAX_BODY_BYTES: Final = 3_500_000
 MAX_ESCAPED_BYTES: Final = 5_000_000
 """The same once more, escaped: a function receives the body as a JSON string, at most 6 MB."""
 
-_SESSION_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
-_EVENT_ID: Final = re.compile(r"~?[A-Za-z0-9._:-]{1,128}", re.ASCII)
-_REF: Final = re.compile(REF_PATTERN, re.ASCII)
-_HEADER_VALUE: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
 _REQUEST_KEYS: Final = uuid.UUID("b0a4f6f6-0c1d-4c53-9b52-6f9f3f1a5d0e")
 """The namespace in which a request key becomes event ids; never change it."""
 
@@ -96,8 +87,8 @@ def create_session(
         "/v1/sessions",
         lambda answer: answers.parsed(answer, answers.session_info),
         Subject(session_id, idempotency_key=idempotency_key),
-        headers=_header("Idempotency-Key", idempotency_key),
-        body=_written(fields),
+        headers=header("Idempotency-Key", idempotency_key),
+        body=written(fields),
     )
 
 
@@ -105,7 +96,7 @@ def get_session(session_id: str) -> Call[SessionInfo]:
     """GET /v1/sessions/{sid}"""
     return Call(
         "GET",
-        _session_path(session_id),
+        session_path(session_id),
         lambda answer: answers.parsed(answer, answers.session_info),
         Subject(session_id),
     )
@@ -115,7 +106,7 @@ def list_sessions(
     *, order_by: ListOrder, order: Order, page_size: int | None, cursor: str | None
 ) -> Call[Page[SessionSummary]]:
     """GET /v1/sessions"""
-    query = _query(order_by=order_by, order=order, limit=page_size, cursor=cursor)
+    query = query_of(order_by=order_by, order=order, limit=page_size, cursor=cursor)
     reader = answers.session_page_of(cursor)
     return Call("GET", "/v1/sessions", lambda answer: answers.parsed(answer, reader), query=query)
 
@@ -141,11 +132,11 @@ def update_session(
         fields["allow_system_messages"] = value_of(allow_system_messages, "/allow_system_messages")
     return Call(
         "PATCH",
-        _session_path(session_id),
+        session_path(session_id),
         lambda answer: answers.parsed(answer, answers.session_info),
         Subject(session_id),
-        headers=_header("If-Match", if_match),
-        body=_written(fields),
+        headers=header("If-Match", if_match),
+        body=written(fields),
     )
 
 
@@ -153,10 +144,10 @@ def delete_session(session_id: str, *, if_match: str | None) -> Call[None]:
     """DELETE /v1/sessions/{sid}"""
     return Call(
         "DELETE",
-        _session_path(session_id),
+        session_path(session_id),
         lambda answer: None,
         Subject(session_id),
-        headers=_header("If-Match", if_match),
+        headers=header("If-Match", if_match),
         gone_is_done=True,
     )
 
@@ -211,7 +202,7 @@ def _event_text(draft: EventDraft, event_id: str, pointer: str) -> str:
     if draft.metadata:
         fields["metadata"] = draft.metadata.raw
     fields["message"] = draft.message.raw
-    return _written(fields)
+    return written(fields)
 
 
 def append_events(
@@ -229,11 +220,11 @@ def append_events(
         fields["create_if_missing"] = "true"
     return Call(
         "POST",
-        _session_path(session_id) + "/events",
+        session_path(session_id) + "/events",
         lambda answer: answers.parsed(answer, answers.append_result),
         Subject(session_id, idempotency_key=key, first_event=batch.first),
-        headers={**_header("If-Match", if_match), **_header("Idempotency-Key", key if send_key else None)},
-        body=_written(fields),
+        headers={**header("If-Match", if_match), **header("Idempotency-Key", key if send_key else None)},
+        body=written(fields),
     )
 
 
@@ -256,15 +247,15 @@ class EventQuery:
 
     def parameters(self) -> tuple[tuple[str, str], ...]:
         """As they stand in the URL."""
-        return _query(
-            types=_words("types", self.types),
+        return query_of(
+            types=words_of("types", self.types),
             **{"from": None if self.from_ is None else str(instant_of(self.from_, "query:from"))},
             to=None if self.to is None else str(instant_of(self.to, "query:to")),
             exclude_synthetic=self.exclude_synthetic or None,
             archived=self.archived,
             branch=self.branch,
             keyword=self.keyword,
-            keywords=_words("keywords", self.keywords),
+            keywords=words_of("keywords", self.keywords),
             match=self.match,
             last_n=self.last_n,
             order=self.order,
@@ -279,10 +270,10 @@ def list_events(
     reader = answers.event_page_of(session_id, cursor)
     return Call(
         "GET",
-        _session_path(session_id) + "/events",
+        session_path(session_id) + "/events",
         lambda answer: answers.parsed(answer, reader),
         Subject(session_id),
-        query=query + _query(cursor=cursor),
+        query=query + query_of(cursor=cursor),
     )
 
 
@@ -291,7 +282,7 @@ def get_event(session_id: str, event_id: str) -> Call[SessionEvent | LinkedEvent
     reader = answers.event_of(session_id)
     return Call(
         "GET",
-        f"{_session_path(session_id)}/events/{_part(_EVENT_ID, event_id, 'eid')}",
+        f"{session_path(session_id)}/events/{part(EVENT_ID, event_id, 'eid')}",
         lambda answer: answers.parsed(answer, reader),
         Subject(session_id, event_id),
     )
@@ -309,10 +300,10 @@ def create_upload(session_id: str, *, media_type: str, size: int, sha256: str) -
     }
     return Call(
         "POST",
-        _session_path(session_id) + "/uploads",
+        session_path(session_id) + "/uploads",
         lambda answer: answers.parsed(answer, answers.upload_grant),
         Subject(session_id),
-        body=_written(fields),
+        body=written(fields),
     )
 
 
@@ -320,96 +311,7 @@ def get_upload(session_id: str, ref: str) -> Call[FoundUpload]:
     """GET /v1/sessions/{sid}/uploads/{ref}"""
     return Call(
         "GET",
-        f"{_session_path(session_id)}/uploads/{_part(_REF, ref, 'ref')}",
+        f"{session_path(session_id)}/uploads/{part(REF, ref, 'ref')}",
         lambda answer: answers.parsed(answer, answers.found_upload),
         Subject(session_id, ref=ref),
     )
-
-
-# --------------------------------------------------------------------------- parts
-
-
-def new_key() -> str:
-    """A request key nobody has used."""
-    return str(uuid.uuid4())
-
-
-def key_of(key: str | None) -> str:
-    """The caller's request key, or a new one.
-
-    Raises:
-        InvalidRequest: one that no header can hold; an empty one is no key, and no wish for a new one.
-    """
-    if key is None:
-        return new_key()
-    _header("Idempotency-Key", key)
-    return key
-
-
-def ref_of(upload: str | Upload) -> str:
-    """The ref of an upload, or a ref."""
-    return upload.ref if isinstance(upload, Upload) else upload
-
-
-def checked_session_id(session_id: str) -> str:
-    """The id, if it can stand in a path (DESIGN 5): an id such as ``..`` would name another
-    resource.
-
-    Raises:
-        InvalidRequest: it can't.
-    """
-    _part(_SESSION_ID, session_id, "sid")
-    return session_id
-
-
-def _session_path(session_id: str) -> str:
-    return f"/v1/sessions/{_part(_SESSION_ID, session_id, 'sid')}"
-
-
-@as_client_errors()
-def _part(grammar: re.Pattern[str], value: str, name: str) -> str:
-    if not isinstance(value, str) or not grammar.fullmatch(value) or value in (".", ".."):
-        raise InvalidRequest.at(f"path:{name}", f"must match {grammar.pattern} and be neither . nor ..")
-    return quote(value, safe="")
-
-
-@as_client_errors()
-def _header(name: str, value: str | None) -> dict[str, str]:
-    if value is None:
-        return {}
-    if not isinstance(value, str) or not is_header_value(value):
-        detail = "must be printable ASCII without blanks around it"
-        raise InvalidRequest(f"{name} {detail}.", errors=[FieldError(f"header:{name}", detail)])
-    return {name: value}
-
-
-def is_header_value(value: str) -> bool:
-    """Whether HTTP can carry it."""
-    return _HEADER_VALUE.fullmatch(value) is not None
-
-
-@as_client_errors()
-def _words(name: str, values: Iterable[str] | None) -> str | None:
-    """A list as the API reads it, joined by commas: a word that holds one would become two."""
-    if isinstance(values, str):
-        raise TypeError(f"{name} is a list of words, not one string")
-    words = tuple(values or ())
-    if any("," in word for word in words):
-        raise InvalidRequest.at(f"query:{name}", "a word must not hold a comma")
-    return ",".join(words) or None
-
-
-def _query(**parameters: str | int | bool | None) -> tuple[tuple[str, str], ...]:
-    out: list[tuple[str, str]] = []
-    for name, value in parameters.items():
-        if isinstance(value, bool):
-            out.append((name, "true" if value else "false"))
-        elif value is not None:
-            text_of(str(value), f"query:{name}")
-            out.append((name, str(value)))
-    return tuple(out)
-
-
-def _written(fields: Mapping[str, str]) -> str:
-    """An object of members that are JSON text already, so that none is parsed and written twice."""
-    return "{" + ",".join(f'"{name}":{text}' for name, text in fields.items()) + "}"

@@ -13,7 +13,8 @@ import httpx
 
 from .. import __version__
 from ._answers import Answer
-from ._calls import Call, is_header_value
+from ._calls import Call
+from ._parts import is_header_value
 from ._retry import Lost
 from .errors import ClientError, ConnectionFailed, TimedOut, UnexpectedResponse
 

@@ -14,6 +14,8 @@ from ..domain.message import Message
 from ..domain.ports import Appended
 
 T = TypeVar("T")
+Range = tuple[int, int]
+"""A stretch of the log: its first and its last seq."""
 
 
 class Unset(Enum):
@@ -101,6 +103,90 @@ class Page(Generic[T]):
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compaction:
+    """What became of a compaction that was asked for. ``status`` is
+
+    * ``compacted``: it has landed; ``archived`` has left the active window.
+    * ``started``: a model writes the summary, and it lands later under this ``id``.
+    * ``nothing_to_do``, ``not_triggered``: nothing can leave, or the trigger does not fire.
+    * ``coalesced``: another compaction was first, or is being made (then under this ``id``).
+    * ``refused``: an earlier try has failed (``reason``), and the next one is at ``retry_at``.
+
+    ``tokens_saved`` is an estimate, in a dry run without the summary that a model would write.
+    ``kept_reason`` says why more stays than the strategy asks for, ``over_budget`` that what stays is
+    over its budget, ``abandoned_calls`` are archived tool calls that never got a result. ``etag`` is
+    the log's.
+    """
+
+    id: str | None
+    status: str
+    dry_run: bool
+    archived: tuple[Range, ...]
+    tokens_saved: int
+    kept_reason: str | None
+    abandoned_calls: tuple[str, ...]
+    over_budget: bool
+    reason: str | None
+    retry_at: Instant | None
+    generation: int
+    version: int
+    etag: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactionInfo:
+    """A compaction that counts, as the history has it. ``status`` is ``compacted`` or ``undone``: an undo is
+    one as well, which ``undoes`` another and has ``restored`` what that one had archived.
+
+    ``asked_by`` is ``trigger`` (the policy), ``request`` (the user ``user_id``) or ``port`` (the library).
+    ``inserted`` are the ids of the events of a summary, ``model`` is the one that wrote it. Tokens are
+    estimates by ``counter``. The rest is as in :class:`Compaction`.
+    """
+
+    id: str
+    status: str
+    generation: int
+    created_at: Instant
+    asked_by: str
+    user_id: str | None
+    undoes: str | None
+    archived: tuple[Range, ...]
+    restored: tuple[Range, ...]
+    inserted: tuple[str, ...]
+    model: str | None
+    tokens_before: int | None
+    tokens_saved: int
+    counter: str | None
+    kept_reason: str | None
+    abandoned_calls: tuple[str, ...]
+    over_budget: bool
+    trigger: JsonObject | None
+    strategy: JsonObject | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactionAttempt:
+    """The newest try, when it has changed nothing. ``status`` is
+
+    * ``running``: a model writes the summary; at ``retry_at`` it counts as lost.
+    * ``failed``: there is no summary (``reason``, ``detail``); the next try is at ``retry_at``.
+    * ``futile``: it would save nothing, or leaves the trigger firing; the policy waits until the window
+      has grown by a fifth.
+    * ``held``: the same, after an undo.
+
+    ``number`` counts the tries since the last compaction.
+    """
+
+    id: str | None
+    status: str
+    number: int
+    at: Instant
+    reason: str | None
+    detail: str | None
+    retry_at: Instant | None
 
 
 @dataclass(frozen=True)

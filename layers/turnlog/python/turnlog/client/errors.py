@@ -7,10 +7,12 @@
     ├── NotFound                                                                         404
     │   ├── SessionNotFound       unknown, deleted, expired, or another user's           404
     │   ├── EventNotFound         no event of that id in this session                    404
-    │   └── UploadNotFound        nothing was uploaded under that ref                    404
+    │   ├── UploadNotFound        nothing was uploaded under that ref                    404
+    │   └── PassNotFound          no compaction of that id in this session               404
     ├── Conflict                                                                         409
     │   ├── SessionExists         the id is taken by a live session                      409
     │   ├── EventIdReused         the id names a stored event with other content         409
+    │   ├── NotNewestPass         another compaction has followed                        409
     │   └── TooFragmented         the archive state would outgrow its item               409
     ├── PreconditionFailed        If-Match did not hold; ``version`` is the current tag  412
     ├── PayloadTooLarge           over ``limit_bytes``                                   413
@@ -49,6 +51,8 @@ from ..domain.errors import (
     InvalidRequest,
     MalformedJson,
     NotFound,
+    NotNewestPass,
+    PassNotFound,
     PayloadTooLarge,
     PreconditionFailed,
     SessionExists,
@@ -186,9 +190,11 @@ _SAID_BY_DOMAIN: Final = (
     SessionNotFound,
     EventNotFound,
     UploadNotFound,
+    PassNotFound,
     Conflict,
     SessionExists,
     EventIdReused,
+    NotNewestPass,
     TooFragmented,
     PreconditionFailed,
     PayloadTooLarge,
@@ -289,6 +295,8 @@ __all__ = [
     "InvalidRequest",
     "MalformedJson",
     "NotFound",
+    "NotNewestPass",
+    "PassNotFound",
     "PayloadTooLarge",
     "PreconditionFailed",
     "Problem",

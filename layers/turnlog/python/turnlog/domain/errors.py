@@ -7,10 +7,12 @@
     ├── NotFound
     │   ├── SessionNotFound       unknown, deleted, expired, or another user's           404
     │   ├── EventNotFound         no event of that id in this session                    404
-    │   └── UploadNotFound        nothing has been uploaded under that ref               404
+    │   ├── UploadNotFound        nothing has been uploaded under that ref               404
+    │   └── PassNotFound          no pass of that id in this session's history           404
     ├── Conflict
     │   ├── SessionExists         the id is taken by a live session                      409
     │   ├── EventIdReused         the id names a stored event with other content         409
+    │   ├── NotNewestPass         another pass has followed the one to be undone         409
     │   └── TooFragmented         the archive state would outgrow its item               409
     ├── PreconditionFailed        If-Match / If-None-Match did not hold                  412
     ├── PayloadTooLarge           over a size limit                                      413

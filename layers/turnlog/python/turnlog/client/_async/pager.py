@@ -17,7 +17,7 @@ class AsyncPager(Generic[T]):
     starts anew."""
 
     def __init__(self, fetch: Callable[[str | None], Awaitable[Page[T]]]) -> None:
-        """Use :meth:`AsyncSession.events` or :meth:`AsyncClient.sessions`."""
+        """Use :meth:`AsyncSession.events`, :meth:`AsyncSession.compactions` or :meth:`AsyncClient.sessions`."""
         self._fetch = fetch
 
     async def __aiter__(self) -> AsyncIterator[T]:

@@ -13,10 +13,12 @@ from ...domain.filter import MatchMode
 from ...domain.message import Role
 from ...domain.ports import Appended, Order
 from .. import _calls as calls
+from .. import _parts as parts
 from .._calls import Call, EventQuery
 from .._messages import EventLike, InstantLike
 from .._models import UNSET, AppendResult, LinkedEvent, Page, SessionInfo, Unset, Upload
 from .._sources import Source
+from .compactions import AsyncCompactions
 from .files import opened
 from .pager import AsyncPager
 from .transfer import Transfers
@@ -32,7 +34,7 @@ class Run(Protocol):
         ...
 
 
-class AsyncSession:
+class AsyncSession(AsyncCompactions):
     """One session: its address and what can be done with it. It holds no state but the id, so
     making one costs nothing and none can be out of date.
 
@@ -88,7 +90,7 @@ class AsyncSession:
                 metadata=metadata,
                 compaction=compaction,
                 allow_system_messages=allow_system_messages,
-                idempotency_key=calls.key_of(idempotency_key),
+                idempotency_key=parts.key_of(idempotency_key),
             )
         )
 
@@ -167,7 +169,7 @@ class AsyncSession:
             PreconditionFailed: the log has changed since ``if_match``; ``version`` is the new tag.
             PayloadTooLarge: over 4 MiB; see :meth:`append_all`.
         """
-        key = calls.key_of(idempotency_key)
+        key = parts.key_of(idempotency_key)
         call = calls.append_events(
             self._id,
             calls.whole_batch(events, key),
@@ -190,7 +192,7 @@ class AsyncSession:
         Raises:
             What :meth:`append` raises; positions in ``errors`` count in ``events``.
         """
-        key = calls.key_of(idempotency_key)
+        key = parts.key_of(idempotency_key)
         stored: list[Appended] = []
         for batch in calls.batches(events, key):
             call = calls.append_events(self._id, batch, create_if_missing=create_if_missing, key=key)
@@ -304,7 +306,7 @@ class AsyncSession:
             TransferFailed: the storage refused, or what came is not what was uploaded.
             OSError: the file cannot be written.
         """
-        return await self._transfers.download(self._id, calls.ref_of(ref), Path(to))
+        return await self._transfers.download(self._id, parts.ref_of(ref), Path(to))
 
     async def read_upload(self, ref: str | Upload) -> bytes:
         """The content of an upload, in memory.
@@ -313,4 +315,4 @@ class AsyncSession:
             UploadNotFound: nothing has been uploaded into this session under that ref.
             TransferFailed: the storage refused, or what came is not what was uploaded.
         """
-        return await self._transfers.read(self._id, calls.ref_of(ref))
+        return await self._transfers.read(self._id, parts.ref_of(ref))

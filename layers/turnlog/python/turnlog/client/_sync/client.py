@@ -11,6 +11,7 @@ import httpx
 
 from ...domain.ports import ListOrder, Order
 from .. import _calls as calls
+from .. import _parts as parts
 from .._answers import Answer
 from .._calls import Call
 from .._http import DEFAULT_TIMEOUT, LIMITS, answer_of, checked_token, checked_url, iam_of, local_of, lost, request_of
@@ -151,7 +152,7 @@ class Client:
             return self._run(call, policy)
 
         transfers = Transfers(run, self._http, self._url, policy, self._budget, self._sleep)
-        return Session(run, transfers, calls.checked_session_id(calls.new_key() if id is None else id))
+        return Session(run, transfers, parts.checked_session_id(parts.new_key() if id is None else id))
 
     def sessions(
         self, *, order_by: ListOrder = "created", order: Order = "desc", page_size: int | None = None

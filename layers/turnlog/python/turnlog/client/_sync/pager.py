@@ -18,7 +18,7 @@ class Pager(Generic[T]):
     starts anew."""
 
     def __init__(self, fetch: Callable[[str | None], Page[T]]) -> None:
-        """Use :meth:`Session.events` or :meth:`Client.sessions`."""
+        """Use :meth:`Session.events`, :meth:`Session.compactions` or :meth:`Client.sessions`."""
         self._fetch = fetch
 
     def __iter__(self) -> Iterator[T]:

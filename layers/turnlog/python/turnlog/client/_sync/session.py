@@ -14,10 +14,12 @@ from ...domain.filter import MatchMode
 from ...domain.message import Role
 from ...domain.ports import Appended, Order
 from .. import _calls as calls
+from .. import _parts as parts
 from .._calls import Call, EventQuery
 from .._messages import EventLike, InstantLike
 from .._models import UNSET, AppendResult, LinkedEvent, Page, SessionInfo, Unset, Upload
 from .._sources import Source
+from .compactions import Compactions
 from .files import opened
 from .pager import Pager
 from .transfer import Transfers
@@ -33,7 +35,7 @@ class Run(Protocol):
         ...
 
 
-class Session:
+class Session(Compactions):
     """One session: its address and what can be done with it. It holds no state but the id, so
     making one costs nothing and none can be out of date.
 
@@ -89,7 +91,7 @@ class Session:
                 metadata=metadata,
                 compaction=compaction,
                 allow_system_messages=allow_system_messages,
-                idempotency_key=calls.key_of(idempotency_key),
+                idempotency_key=parts.key_of(idempotency_key),
             )
         )
 
@@ -168,7 +170,7 @@ class Session:
             PreconditionFailed: the log has changed since ``if_match``; ``version`` is the new tag.
             PayloadTooLarge: over 4 MiB; see :meth:`append_all`.
         """
-        key = calls.key_of(idempotency_key)
+        key = parts.key_of(idempotency_key)
         call = calls.append_events(
             self._id,
             calls.whole_batch(events, key),
@@ -191,7 +193,7 @@ class Session:
         Raises:
             What :meth:`append` raises; positions in ``errors`` count in ``events``.
         """
-        key = calls.key_of(idempotency_key)
+        key = parts.key_of(idempotency_key)
         stored: list[Appended] = []
         for batch in calls.batches(events, key):
             call = calls.append_events(self._id, batch, create_if_missing=create_if_missing, key=key)
@@ -305,7 +307,7 @@ class Session:
             TransferFailed: the storage refused, or what came is not what was uploaded.
             OSError: the file cannot be written.
         """
-        return self._transfers.download(self._id, calls.ref_of(ref), Path(to))
+        return self._transfers.download(self._id, parts.ref_of(ref), Path(to))
 
     def read_upload(self, ref: str | Upload) -> bytes:
         """The content of an upload, in memory.
@@ -314,4 +316,4 @@ class Session:
             UploadNotFound: nothing has been uploaded into this session under that ref.
             TransferFailed: the storage refused, or what came is not what was uploaded.
         """
-        return self._transfers.read(self._id, calls.ref_of(ref))
+        return self._transfers.read(self._id, parts.ref_of(ref))
