@@ -7,7 +7,7 @@ append knows without reading it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from ..domain.due import WindowSize
 from ..domain.errors import InvalidRequest
@@ -23,12 +23,20 @@ class CompactionTrigger(Protocol):
         ...
 
 
+GROWTH: Final = 1.2
+"""By how much a window has to grow before a pass that was of no use is tried again by itself."""
+
+
 @runtime_checkable
 class Watermark(Protocol):
     """A trigger that looks at nothing but the size of the window."""
 
     def fires_at(self, size: WindowSize) -> bool:
         """Whether a pass is due in a window of that size."""
+        ...
+
+    def has_grown(self, since: WindowSize, size: WindowSize) -> bool:
+        """Whether what it looks at has grown by ``GROWTH``."""
         ...
 
 
@@ -42,6 +50,14 @@ class _BySize:
     def fires(self, request: CompactionRequest) -> bool:
         """Whether a pass is due."""
         return self.fires_at(request.size)
+
+    def has_grown(self, since: WindowSize, size: WindowSize) -> bool:
+        """Whether the window has more turns, or more tokens."""
+        return _grown(since.turns, size.turns) or _grown(since.tokens, size.tokens)
+
+
+def _grown(since: int, now: int) -> bool:
+    return now > since and now >= since * GROWTH
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,10 @@ class TurnCountTrigger(_BySize):
         """Whether the window has more turns than ``max_turns``."""
         return size.turns > self.max_turns
 
+    def has_grown(self, since: WindowSize, size: WindowSize) -> bool:
+        """Whether the window has a fifth more turns."""
+        return _grown(since.turns, size.turns)
+
 
 @dataclass(frozen=True)
 class TokenCountTrigger(_BySize):
@@ -96,6 +116,10 @@ class TokenCountTrigger(_BySize):
     def fires_at(self, size: WindowSize) -> bool:
         """Whether the window has ``threshold`` tokens or more."""
         return size.tokens >= self.threshold
+
+    def has_grown(self, since: WindowSize, size: WindowSize) -> bool:
+        """Whether the window has a fifth more tokens."""
+        return _grown(since.tokens, size.tokens)
 
 
 @dataclass(frozen=True)
@@ -119,3 +143,8 @@ class AnyTrigger:
     def fires_at(self, size: WindowSize) -> bool:
         """Whether one of them fires; one that is no watermark does not."""
         return any(isinstance(trigger, Watermark) and trigger.fires_at(size) for trigger in self.triggers)
+
+    def has_grown(self, since: WindowSize, size: WindowSize) -> bool:
+        """Whether one that fires sees growth: more turns are of no use to one that counts tokens."""
+        watermarks = (trigger for trigger in self.triggers if isinstance(trigger, Watermark))
+        return any(trigger.fires_at(size) and trigger.has_grown(since, size) for trigger in watermarks)

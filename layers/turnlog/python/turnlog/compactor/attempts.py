@@ -7,7 +7,8 @@ import json
 from dataclasses import replace
 from typing import Final
 
-from ..domain.due import Attempt
+from ..compaction.triggers import CompactionTrigger, Watermark
+from ..domain.due import Attempt, WindowSize
 from ..domain.instant import Instant
 from ..domain.passes import new_pass_id
 from ..domain.session import StoredSession, Version
@@ -30,6 +31,16 @@ def pass_id_of(session_id: str, version: Version, number: int) -> str:
     """The id of the pass that a try makes: whoever makes the same try makes the same pass."""
     parts = json.dumps([session_id, version.inc, version.generation, number])
     return new_pass_id(version.generation + 1, hashlib.sha256(parts.encode()).digest()[:NONCE_BYTES])
+
+
+def holds_back(attempt: Attempt | None, trigger: CompactionTrigger, size: WindowSize, now: Instant) -> bool:
+    """Whether a trigger that fires has to wait: for the model, for the next try, or until what it looks
+    at has grown since the pass that was of no use, or was undone."""
+    if attempt is None:
+        return False
+    if attempt.status in ("running", "failed"):
+        return attempt.waits(now)
+    return not (isinstance(trigger, Watermark) and trigger.has_grown(attempt.size, size))
 
 
 def failed_attempt(running: Attempt, now: Instant, reason: str, detail: str) -> Attempt:

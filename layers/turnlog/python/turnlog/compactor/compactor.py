@@ -34,7 +34,7 @@ from ..domain.ports import (
 from ..domain.session import ETag, StoredSession, Version, matches
 from ..domain.tokens import EstimatingCounter
 from .answers import CompactCommand, CompactionAnswer, CompactionStatus
-from .attempts import failed_attempt, next_number, pass_id_of
+from .attempts import failed_attempt, holds_back, next_number, pass_id_of
 from .jobs import ModelBook, SummaryJob, SummaryStarter
 from .plans import Asked, plan_of
 from .policies import Policies
@@ -287,7 +287,7 @@ class Compactor:
         if not rules.trigger.fires(request):
             look.answer = CompactionAnswer("not_triggered", session.version)
             return None
-        if triggered and session.attempt is not None and session.attempt.holds_back(window.size, now):
+        if triggered and holds_back(session.attempt, rules.trigger, window.size, now):
             look.answer = _held(session)
             return None
         look.result, look.wants_model = _preview(rules.strategy, request)

@@ -12,6 +12,7 @@ from ..domain.errors import InvalidRequest
 from ..domain.exactjson import JsonObject
 from ..domain.ports import Clock
 from ..domain.session import Session
+from .attempts import holds_back
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Policies:
             return False  # whoever compacts says so; an append goes on
         if not isinstance(trigger, Watermark) or not trigger.fires_at(view.after):
             return False
-        if view.attempt is not None and view.attempt.holds_back(view.after, self.clock.now()):
+        if holds_back(view.attempt, trigger, view.after, self.clock.now()):
             return False
         return view.after.turns > view.before.turns or not trigger.fires_at(view.before)
 

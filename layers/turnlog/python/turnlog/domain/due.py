@@ -17,9 +17,6 @@ AttemptStatus = Literal["running", "failed", "futile", "held"]
 """``running``: a model is asked at this moment. ``failed``: it gave no summary. ``futile``: a pass
 saves nothing, or has left the trigger firing. ``held``: somebody has just undone a pass."""
 
-GROWTH: Final = 1.2
-"""By how much a window has to grow before a futile or undone pass is tried again by itself."""
-
 
 @dataclass(frozen=True)
 class WindowSize:
@@ -51,13 +48,10 @@ class Attempt:
     pass_id: str | None = None
     size: WindowSize = NO_SIZE
 
-    def holds_back(self, size: WindowSize, now: Instant) -> bool:
-        """Whether a trigger that fires has to wait: for the model, for the next try, or until the
-        window has grown by ``GROWTH`` since the pass that was of no use."""
-        if self.status in ("running", "failed"):
-            return self.retry_at is not None and now < self.retry_at
-        grown = size.turns >= self.size.turns * GROWTH and size.turns > self.size.turns
-        return not (grown or size.tokens >= max(self.size.tokens, 1) * GROWTH)
+    def waits(self, now: Instant) -> bool:
+        """Whether a model is asked at this moment, or it is too early for the next try."""
+        timed = self.status in ("running", "failed")
+        return timed and self.retry_at is not None and now < self.retry_at
 
     def is_running(self, now: Instant) -> bool:
         """Whether a model is asked at this moment."""

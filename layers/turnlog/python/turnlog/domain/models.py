@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, cast, get_args
 
 from . import exactjson
 from .errors import InvalidRequest
+from .exactjson import escape_pointer
 from .message import Message
 
 FinishReason = Literal["stop", "length", "tool_calls", "refused", "other"]
@@ -26,6 +27,14 @@ DEFAULT_OUTPUT_TOKENS: Final = 2048
 DEFAULT_TIMEOUT_SECONDS: Final = 60
 MAX_TIMEOUT_SECONDS: Final = 240
 MIN_WINDOW_TOKENS: Final = 1024
+
+BASE_URL: Final = re.compile(
+    r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/(?!.*[?#@])[!-~]*)?", re.ASCII
+)
+"""Paths are appended to it, and it stands in logs: no query, no fragment, no name and password."""
+
+KEYED: Final = ("openai", "anthropic")
+"""Providers whose own endpoints ask for a key."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +126,7 @@ class ModelRejected(ModelError):
 @dataclass(frozen=True)
 class ModelSpec:
     """A model of a stage. ``secret`` names where the provider's key is kept; ``base_url`` None is the
-    vendor's own. Raises ``InvalidRequest`` for values out of range."""
+    vendor's own. :meth:`parse` holds a setting to the bounds; a test may go below them."""
 
     provider: Provider
     model: str
@@ -134,14 +143,15 @@ class ModelSpec:
         Raises:
             InvalidRequest: a part is missing, unknown or out of range; the pointer says which.
         """
-        at = f"/{name}"
+        at = f"/{escape_pointer(name)}"
         if not NAME.fullmatch(name):
             raise InvalidRequest.at(at, "must be 1 to 128 of letters, digits and . _ : -")
         if not isinstance(value, Mapping):
             raise InvalidRequest.at(at, "must be an object")
         for key in value:
             if key not in cls.__dataclass_fields__:
-                raise InvalidRequest.at(f"{at}/{key}", f"is not known; known are {', '.join(cls.__dataclass_fields__)}")
+                pointer = f"{at}/{escape_pointer(str(key))}"
+                raise InvalidRequest.at(pointer, f"is not known; known are {', '.join(cls.__dataclass_fields__)}")
         provider = value.get("provider")
         if provider not in get_args(Provider):
             raise InvalidRequest.at(f"{at}/provider", f"must be one of {', '.join(get_args(Provider))}")
@@ -164,15 +174,19 @@ class ModelSpec:
             raise InvalidRequest.at(f"{at}/max_output_tokens", "must be from 1 to less than window_tokens")
         if not 1 <= self.timeout_seconds <= MAX_TIMEOUT_SECONDS:
             raise InvalidRequest.at(f"{at}/timeout_seconds", f"must be from 1 to {MAX_TIMEOUT_SECONDS}")
-        if self.base_url is not None and not re.fullmatch(r"https?://[!-~]+", self.base_url):
-            raise InvalidRequest.at(f"{at}/base_url", "must be an http or https URL")
+        if self.base_url is not None and not BASE_URL.fullmatch(self.base_url):
+            detail = "must be an http or https URL of a host and a path, without name, password, query or fragment"
+            raise InvalidRequest.at(f"{at}/base_url", detail)
+        if self.provider in KEYED and self.base_url is None and self.secret is None:
+            raise InvalidRequest.at(f"{at}/secret", "must name where the key is kept, when base_url is not set")
 
 
 def parse_models(text: str) -> Mapping[str, ModelSpec]:
     """The models of a stage: a JSON object of names and what they stand for.
 
     Raises:
-        InvalidRequest: it is not one, or a part of it is not valid.
+        MalformedJson: it is no JSON.
+        InvalidRequest: it is no object, or a part of it is not valid.
     """
     value = exactjson.loads(text) if text.strip() else {}
     if not isinstance(value, dict):
