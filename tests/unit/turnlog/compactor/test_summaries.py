@@ -1,0 +1,321 @@
+"""Passes whose summary a model writes: single flight, chunks, facts, and every way in which it can fail."""
+
+import threading
+
+import pytest
+
+from tests.support.compacting import SUMMARY, Jobs, SomeModel, Stage, reply
+from turnlog.compaction.chunks import CONTINUED
+from turnlog.compactor import CompactCommand, CompactionAnswer, SummaryJob
+from turnlog.domain.errors import StoreUnavailable
+from turnlog.domain.event import EventDraft
+from turnlog.domain.exactjson import JsonObject
+from turnlog.domain.message import Message
+from turnlog.domain.models import ModelError, ModelRejected, ModelThrottled, ModelTimeout, ModelUnavailable
+from turnlog.domain.tokens import EstimatingCounter
+from turnlog.providers.scripted import ScriptedModel
+from turnlog.stores.memory import InMemorySessionRepository
+
+COMMAND = CompactCommand(strategy=JsonObject.of(SUMMARY))
+POLICY = {"trigger": {"type": "turn_count", "max_turns": 5}, "strategy": SUMMARY}
+
+
+def stage_of(*answers: object, turns: int = 8, policy: object = None, **fields: object) -> Stage:
+    """A session with turns, and a model that says this."""
+    model = SomeModel(*answers)  # type: ignore[arg-type]
+    stage = Stage(InMemorySessionRepository(), model=model, **fields)  # type: ignore[arg-type]
+    stage.create(policy)
+    stage.turns(1, turns)
+    return stage
+
+
+def compact(stage: Stage, command: CompactCommand = COMMAND) -> CompactionAnswer:
+    return stage.compactor.compact("alice", "s", command)
+
+
+def state(stage: Stage) -> tuple[list[str], int]:
+    return stage.active, stage.repository.version("s")
+
+
+class TestOneChunk:
+    def test_the_summary_stands_before_what_is_kept(self) -> None:
+        stage = stage_of(reply("All of it."))
+        answer = compact(stage)
+        assert (answer.status, answer.archived) == ("compacted", ((1, 12),))
+        assert stage.active == ["+", "+", "u7", "a7", "u8", "a8"]
+        record = stage.compactor.history("alice", "s")[1].passes[0]
+        assert (record.id, record.detail.model, len(record.inserted)) == (answer.id, "some", 2)
+
+    def test_what_is_appended_meanwhile_is_behind_it(self) -> None:
+        stage = stage_of(reply("All of it."))
+        stage.model.before = lambda: stage.say("u9 a9")
+        assert compact(stage).status == "compacted"
+        assert stage.active == ["+", "+", "u7", "a7", "u8", "a8", "u9", "a9"]
+        assert "u9" not in stage.model.question(0)
+
+    def test_with_if_match_such_an_append_makes_it_lose(self) -> None:
+        stage = stage_of(reply("All of it."))
+        stage.model.before = lambda: stage.say("u9 a9")
+        session = stage.repository.find("s")
+        assert session is not None
+        answer = stage.compactor.compact("alice", "s", COMMAND, if_match=(session.version.etag(),))
+        assert (answer.status, state(stage)[1]) == ("coalesced", 18)
+        assert "+" not in stage.active
+        stage.model.before = lambda: None
+        assert compact(stage, CompactCommand(strategy=COMMAND.strategy, force=True)).status == "compacted"
+
+    def test_a_system_message_that_comes_meanwhile_supersedes(self) -> None:
+        stage = Stage(InMemorySessionRepository(), model=SomeModel())
+        stage.create(allow_system_messages=True)
+        stage.say("s0")
+        stage.turns(1, 8)
+        stage.model.before = lambda: stage.say("s9")
+        assert compact(stage).status == "compacted"
+        assert [event for event in stage.active if event.startswith("s")] == ["s9"]
+
+    def test_another_pass_meanwhile_makes_it_lose(self) -> None:
+        stage = stage_of(reply("All of it."))
+        turns = CompactCommand(strategy=JsonObject.of({"type": "turn_window", "max_turns": 3}), force=True)
+        repository = stage.repository
+        other = Stage(repository)
+        session = repository.find("s")
+        assert session is not None
+
+        def rival() -> None:
+            found = repository.find("s")
+            assert found is not None
+            assert repository.record_attempt(found, None, now=stage.clock.now())
+            assert other.compactor.compact("alice", "s", turns).status == "compacted"
+
+        stage.model.before = rival
+        assert compact(stage).status == "coalesced"
+        assert "+" not in stage.active
+
+    def test_a_session_that_is_deleted_meanwhile_stays_so(self) -> None:
+        stage = stage_of(reply("All of it."))
+        stage.model.before = lambda: stage.repository.delete("s")
+        assert compact(stage).status == "coalesced"
+        assert stage.repository.find("s") is None
+
+
+FAILURES: dict[str, tuple[object, str]] = {
+    "error": (ModelRejected("status 400"), "rejected"),
+    "unavailable": (ModelUnavailable("status 500"), "unavailable"),
+    "timeout": (ModelTimeout("no answer within 60 s"), "timeout"),
+    "throttled": (ModelThrottled("status 429", retry_after_seconds=7), "throttled"),
+    "none": (reply(None), "blank"),
+    "empty": (reply(""), "blank"),
+    "blank": (reply(" \n "), "blank"),
+    "refusal": (reply("I cannot do that.", "refused"), "refused"),
+    "tool call": (reply("Let me look.", "tool_calls"), "tool_call"),
+    "cut off": (reply("It began with", "length"), "cut_off"),
+}
+
+
+class TestFailures:
+    @pytest.mark.parametrize(("answer", "reason"), FAILURES.values(), ids=FAILURES)
+    def test_a_failure_changes_nothing_is_visible_and_backs_off(self, answer: object, reason: str) -> None:
+        """And the next try, at its time, is another one and can succeed (field case D22)."""
+        stage = stage_of(answer, policy=POLICY)
+        before = state(stage)
+        refused = stage.compactor.run_due("s")
+        assert refused is not None
+        assert (refused.status, refused.reason, state(stage)) == ("refused", reason, before)
+        session, now = stage.repository.find("s"), stage.clock.now()
+        assert session is not None
+        attempt = session.attempt
+        assert attempt is not None
+        assert (attempt.status, attempt.reason, attempt.retry_at) == ("failed", reason, now.plus_seconds(60))
+        assert stage.turns(9, 12) == [], "no append asks before its time"
+        again = stage.compactor.run_due("s")
+        assert again is not None
+        assert (again.status, len(stage.model.asked)) == ("refused", 1)
+        stage.clock.advance(60)  # type: ignore[attr-defined]
+        assert stage.turns(13, 13) == [13]
+        done = stage.compactor.run_due("s")
+        assert done is not None
+        assert done.status == "compacted"
+        assert done.id != attempt.pass_id
+
+    def test_each_failure_doubles_the_wait_up_to_a_day(self) -> None:
+        stage = stage_of(*[reply("")] * 14, policy=POLICY)
+        waits = []
+        for _ in range(14):
+            stage.compactor.run_due("s")
+            session, now = stage.repository.find("s"), stage.clock.now()
+            assert session is not None
+            assert session.attempt is not None
+            assert session.attempt.retry_at is not None
+            waits.append((session.attempt.retry_at.ms - now.ms) // 1000)
+            stage.clock.advance(waits[-1])  # type: ignore[attr-defined]
+        assert waits == [min(60 * 2**i, 86_400) for i in range(14)]
+
+    def test_a_model_that_has_gone_from_the_stage_is_futile(self) -> None:
+        stage = stage_of(policy={**POLICY, "strategy": {**SUMMARY, "model": "gone"}})
+        answer = stage.compactor.run_due("s")
+        assert answer is not None
+        assert (answer.status, answer.reason, stage.model.asked) == ("nothing_to_do", "unknown_model", [])
+
+    def test_a_window_that_is_too_small_is_said(self) -> None:
+        stage = stage_of(window_tokens=1100)
+        assert compact(stage).reason == "window_too_small"
+
+
+class TestElsewhere:
+    """The steps are carried out by somebody else."""
+
+    def test_three_at_once_start_one(self) -> None:
+        jobs = Jobs()
+        stage = stage_of(starter=jobs)
+        answers: list[CompactionAnswer] = []
+        callers = [threading.Thread(target=lambda: answers.append(compact(stage))) for _ in range(3)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        assert sorted(a.status for a in answers) == ["coalesced", "coalesced", "started"]
+        assert len(jobs.started) == 1
+        assert stage.summaries.run(jobs.started[0]).status == "landed"
+        assert len(stage.model.asked) == 1
+        assert compact(stage).status == "nothing_to_do"
+
+    def test_one_that_never_comes_back_is_tried_again_when_its_lease_is_over(self) -> None:
+        jobs = Jobs()
+        stage = stage_of(starter=jobs, policy=POLICY)
+        for _ in range(2):
+            stage.compactor.run_due("s")
+        assert len(jobs.started) == 1
+        stage.clock.advance(20 * 60)  # type: ignore[attr-defined]
+        stage.compactor.run_due("s")
+        first, second = jobs.started
+        assert (first.number, second.number) == (1, 2)
+        assert first.pass_id != second.pass_id
+        assert first.name("acme") != second.name("acme")
+        assert stage.summaries.run(second).status == "landed"
+        assert stage.summaries.run(first).status == "coalesced", "the lost one comes back after all"
+        assert len([e for e in stage.active if e == "+"]) == 2
+
+    def test_one_that_cannot_be_started_does_not_block_the_next(self) -> None:
+        jobs = Jobs(StoreUnavailable("throttled"))
+        stage = stage_of(starter=jobs, policy=POLICY)
+        with pytest.raises(StoreUnavailable):
+            stage.compactor.run_due("s")
+        session = stage.repository.find("s")
+        assert session is not None
+        assert session.attempt is not None
+        assert (session.attempt.status, session.attempt.reason) == ("failed", "not_started")
+        stage.clock.advance(60)  # type: ignore[attr-defined]
+        answer = stage.compactor.run_due("s")
+        assert answer is not None
+        assert (answer.status, len(jobs.started)) == ("started", 1)
+
+    def test_a_failure_that_is_told_late_hurts_no_newer_try(self) -> None:
+        jobs = Jobs()
+        stage = stage_of(starter=jobs, policy=POLICY)
+        stage.compactor.run_due("s")
+        stage.clock.advance(20 * 60)  # type: ignore[attr-defined]
+        stage.compactor.run_due("s")
+        stage.summaries.fail(jobs.started[0], "timeout")
+        session = stage.repository.find("s")
+        assert session is not None
+        assert session.attempt is not None
+        assert (session.attempt.status, session.attempt.number) == ("running", 2)
+
+    def test_a_commit_that_is_repeated_lands_once(self) -> None:
+        jobs = Jobs()
+        stage = stage_of(starter=jobs)
+        compact(stage)
+        job = jobs.started[0]
+        part = stage.summaries.summarise(job, 0, 0).part
+        assert part is not None
+        first, second = stage.summaries.commit(job, part), stage.summaries.commit(job, part)
+        assert (first.status, first.record) == ("landed", second.record)
+        assert stage.repository.version("s") == 17
+
+    def test_a_job_travels_as_json(self) -> None:
+        job = SummaryJob("s", 1, 2, 3, 4, "3.ab", "{}", None, "trigger", None, only_at=True)
+        assert SummaryJob.from_json(job.to_json()) == job
+
+
+class TestChunks:
+    def test_500_kb_for_a_model_of_32k_tokens(self) -> None:
+        """Nothing is left out, and no question is larger than the window (field case D11)."""
+        stage = Stage(InMemorySessionRepository(), model=SomeModel(otherwise=lambda _: "Short.\nFacts:\n- one"))
+        stage.create()
+        words = [f"w{i:06d}" for i in range(62_500)]
+        for i in range(0, len(words), 625):
+            told = (EventDraft(Message.user(" ".join(words[i : i + 625]))), EventDraft(Message.assistant("ok")))
+            stage.service.append("alice", "s", told)
+        answer = compact(stage)
+        assert answer.status == "compacted"
+        asked = [stage.model.question(i) for i in range(len(stage.model.asked))]
+        counter = EstimatingCounter()
+        assert max(counter.count(text) for text in asked) + 500 < 32_000
+        assert len(asked) > 6
+        archived = words[: 62_500 - 2 * 625]
+        said = " ".join(asked)
+        assert not [word for word in archived if word not in said]
+        assert "Earlier summaries" in asked[-1], "the last question is over the parts"
+
+    def test_a_message_that_is_larger_than_a_chunk_is_divided(self) -> None:
+        stage = Stage(InMemorySessionRepository(), model=SomeModel(), window_tokens=8_000)
+        stage.create()
+        text = "".join(f"{i:05d}" for i in range(20_000))
+        stage.service.append("alice", "s", (EventDraft(Message.user(text)),))
+        stage.turns(1, 8)
+        assert compact(stage).status == "compacted"
+        asked = [stage.model.question(i) for i in range(len(stage.model.asked))]
+        assert sum(CONTINUED in question for question in asked) > 3
+        told = "".join(question.replace("\n", "").replace(CONTINUED, "") for question in asked[:-1])
+        assert sum(text[i : i + 500] in told for i in range(0, len(text), 500)) > 180
+
+    def test_many_levels_come_to_an_end(self) -> None:
+        stage = Stage(
+            InMemorySessionRepository(), model=SomeModel(otherwise=lambda _: "long " * 390), window_tokens=4_000
+        )
+        stage.create()
+        for i in range(120):
+            stage.service.append("alice", "s", (EventDraft(Message.user(f"{i} " + "word " * 300)),))
+        assert compact(stage).status == "compacted"
+
+    def test_a_failing_chunk_fails_the_whole(self) -> None:
+        answers: list[object] = [reply("Fine."), reply("Fine."), reply("")]
+        stage = Stage(InMemorySessionRepository(), model=SomeModel(*answers), window_tokens=4_000)  # type: ignore[arg-type]
+        stage.create()
+        for i in range(60):
+            stage.service.append("alice", "s", (EventDraft(Message.user(f"{i} " + "word " * 300)),))
+        before = state(stage)
+        refused = compact(stage)
+        assert (refused.status, refused.reason, state(stage)) == ("refused", "blank", before)
+
+
+class TestFacts:
+    @pytest.mark.parametrize("window_tokens", [32_000, 4_000])
+    def test_facts_of_turn_one_survive_ten_rounds(self, window_tokens: int) -> None:
+        """With a model that copies only what the prompt asks it to carry (field case D10)."""
+        stage = Stage(InMemorySessionRepository(), window_tokens=window_tokens)
+        scripted = ScriptedModel("facts")
+        stage.model.complete = scripted.complete  # type: ignore[method-assign]
+        stage.create()
+        facts = [
+            f"FACT: the {thing} is {i}"
+            for i, thing in enumerate(["tram", "mug", "key", "door", "cat", "hat", "map", "pen"])
+        ]
+        stage.service.append("alice", "s", tuple(EventDraft(Message.user(fact)) for fact in facts))
+        for round in range(10):
+            stage.turns(round * 10 + 1, round * 10 + 10)
+            assert compact(stage).status == "compacted"
+        window = stage.repository.window("s")
+        assert window is not None
+        summary = window.events[1].message.text or ""
+        assert [line for line in summary.splitlines() if line.startswith("- the")] == [f"- {f[6:]}" for f in facts]
+        log = stage.repository.read("s")
+        assert [e.message.text for e in log if e.seq is not None][: len(facts)] == facts, (
+            "and the events themselves stay"
+        )
+
+
+def test_every_kind_of_model_error_has_a_word() -> None:
+    """They stand in histories and metrics."""
+    kinds: list[type[ModelError]] = [ModelThrottled, ModelUnavailable, ModelTimeout, ModelRejected]
+    assert [kind.reason for kind in kinds] == ["throttled", "unavailable", "timeout", "rejected"]
