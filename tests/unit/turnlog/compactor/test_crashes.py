@@ -1,4 +1,4 @@
-"""A crash, a lost answer or a throttle at each call of a pass leaves the old view or the new one, and a retry ends it."""
+"""A crash, a lost answer or a throttle at each call of a pass leaves the old view or the new one; a retry ends it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress

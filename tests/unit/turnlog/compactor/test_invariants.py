@@ -47,7 +47,7 @@ def test_passes_and_undos_only_move_the_boundary(make: Callable[[], SessionRepos
     """The log stays whole and in order; the newest turn stays; calls stay with their results; active and
     archived are everything; a second pass finds nothing; an undo restores exactly what was there."""
 
-    @settings(max_examples=120, deadline=None)
+    @settings(max_examples=300, deadline=None)
     @given(st.lists(STEPS, max_size=40))
     def holds(steps: list[tuple[Any, ...]]) -> None:
         stage = Stage(make())

@@ -1,6 +1,7 @@
 """Passes whose summary a model writes: single flight, chunks, facts, and every way in which it can fail."""
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -178,6 +179,21 @@ class TestElsewhere:
         assert stage.summaries.run(jobs.started[0]).status == "landed"
         assert len(stage.model.asked) == 1
         assert compact(stage).status == "nothing_to_do"
+
+    def test_of_two_claims_of_one_try_the_second_says_coalesced(self) -> None:
+        """They have looked at the same moment; only the claim on the head tells them apart."""
+        jobs = Jobs()
+        stage = stage_of(starter=jobs)
+        repository, record = stage.repository, stage.repository.record_attempt
+
+        def after_a_rival(*arguments: Any, **named: Any) -> bool:
+            repository.record_attempt = record  # type: ignore[method-assign]
+            assert compact(stage).status == "started"
+            return record(*arguments, **named)
+
+        repository.record_attempt = after_a_rival  # type: ignore[method-assign]
+        assert compact(stage).status == "coalesced"
+        assert len(jobs.started) == 1
 
     def test_one_that_never_comes_back_is_tried_again_when_its_lease_is_over(self) -> None:
         jobs = Jobs()
