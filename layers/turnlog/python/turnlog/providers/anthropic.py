@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..domain.models import FinishReason, ModelRejected, ModelReply, ModelRequest, ModelSpec, Usage
-from .content import turns_of, whole
+from .content import said, turns_of, whole
 from .http import post
 
 BASE_URL: Final = "https://api.anthropic.com"
@@ -37,7 +37,7 @@ class AnthropicMessages:
         body = {
             "model": self._spec.model,
             "max_tokens": request.max_output_tokens,
-            "system": request.system,
+            **({"system": request.system} if request.system else {}),
             "messages": [{"role": role, "content": text} for role, text in turns_of(request)],
         }
         key = self._key()
@@ -50,11 +50,10 @@ def _reply(answer: Mapping[str, Any], model: str) -> ModelReply:
     if not isinstance(content, list):
         raise ModelRejected("the answer has no content")
     blocks = [block for block in content if isinstance(block, Mapping)]
-    texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
     usage = answer.get("usage")
     counted: Mapping[str, Any] = usage if isinstance(usage, Mapping) else {}
     return ModelReply(
-        text="".join(texts) if texts else None,
+        text=said(block.get("text") for block in blocks if block.get("type") == "text"),
         finish=_FINISHES.get(str(answer.get("stop_reason")), "other"),
         usage=Usage(whole(counted.get("input_tokens")), whole(counted.get("output_tokens"))),
         model=str(answer.get("model") or model),

@@ -18,7 +18,7 @@ from ..domain.models import (
     ModelUnavailable,
     Usage,
 )
-from .content import turns_of, whole
+from .content import said, turns_of, whole
 
 CONNECT_SECONDS: Final = 5
 
@@ -61,22 +61,26 @@ class BedrockConverse:
 
     def complete(self, request: ModelRequest) -> ModelReply:
         """One request."""
-        from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError  # noqa: PLC0415  (see _client)
+        from botocore import exceptions as failed  # noqa: PLC0415  (see _client)
+        from botocore.parsers import ResponseParserError  # noqa: PLC0415
 
         messages = [{"role": role, "content": [{"text": text}]} for role, text in turns_of(request)]
         try:
             answer = self._bedrock.converse(
                 modelId=self._spec.model,
-                system=[{"text": request.system}],
                 messages=messages,
+                **({"system": [{"text": request.system}]} if request.system else {}),
                 inferenceConfig={"maxTokens": request.max_output_tokens},
             )
-        except ClientError as error:
+        except failed.ClientError as error:
             raise _failure(error.response) from None
-        except ReadTimeoutError:
+        except failed.ReadTimeoutError:
             raise ModelTimeout(f"no answer within {self._spec.timeout_seconds:g} s") from None
-        except BotoCoreError as error:
+        except (failed.HTTPClientError, failed.ConnectionError, failed.IncompleteReadError) as error:
             raise ModelUnavailable(f"Bedrock cannot be reached: {type(error).__name__}") from None
+        except (failed.BotoCoreError, ResponseParserError) as error:
+            # Their messages quote parameters and answers.
+            raise ModelRejected(f"Bedrock cannot be asked, or not be understood: {type(error).__name__}") from None
         return _reply(answer, self._spec.model)
 
 
@@ -101,13 +105,12 @@ def _failure(response: Any) -> ModelError:
 
 def _reply(answer: Mapping[str, Any], model: str) -> ModelReply:
     try:
-        blocks = answer["output"]["message"]["content"]
+        text = said(block.get("text") for block in answer["output"]["message"]["content"])
     except (KeyError, TypeError):
         raise ModelRejected("the answer has no message") from None
-    texts = [block["text"] for block in blocks if "text" in block]
     usage = answer.get("usage", {})
     return ModelReply(
-        text="".join(texts) if texts else None,
+        text=text,
         finish=_FINISHES.get(str(answer.get("stopReason")), "other"),
         usage=Usage(whole(usage.get("inputTokens")), whole(usage.get("outputTokens"))),
         model=model,

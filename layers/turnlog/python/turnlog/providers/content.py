@@ -1,9 +1,11 @@
-"""What a request holds, as plain text: all that the port carries for now."""
+"""What a request and an answer hold, as plain text: all that the port carries for now."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..domain.errors import InvalidRequest
-from ..domain.models import ModelRequest
+from ..domain.models import ModelRejected, ModelRequest
 
 
 def turns_of(request: ModelRequest) -> list[tuple[str, str]]:
@@ -20,6 +22,21 @@ def turns_of(request: ModelRequest) -> list[tuple[str, str]]:
             raise InvalidRequest.at(f"/messages/{i}/content", "must be text")
         found.append((message.role, message.text))
     return found
+
+
+def said(parts: Iterable[object]) -> str | None:
+    """The texts among the parts of an answer, joined; None when there is none.
+
+    Raises:
+        ModelRejected: it holds a lone surrogate, which no session keeps (DESIGN 10).
+    """
+    texts = [part for part in parts if isinstance(part, str)]
+    text = "".join(texts)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ModelRejected("the answer is no text: it holds a lone surrogate") from None
+    return text if texts else None
 
 
 def whole(value: object) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..domain.models import FinishReason, ModelRejected, ModelReply, ModelRequest, ModelSpec, Usage
-from .content import turns_of, whole
+from .content import said, turns_of, whole
 from .http import post
 
 BASE_URL: Final = "https://api.openai.com/v1"
@@ -34,11 +34,13 @@ class OpenAIChat:
     def complete(self, request: ModelRequest) -> ModelReply:
         """One request."""
         messages = [{"role": role, "content": text} for role, text in turns_of(request)]
+        if request.system:
+            messages.insert(0, {"role": "system", "content": request.system})
         # Its newer models take only the longer name; other servers know only the shorter one.
         limit = "max_completion_tokens" if self._base == BASE_URL else "max_tokens"
         body = {
             "model": self._spec.model,
-            "messages": [{"role": "system", "content": request.system}, *messages],
+            "messages": messages,
             limit: request.max_output_tokens,
         }
         key = self._key()
@@ -56,13 +58,12 @@ def _reply(answer: Mapping[str, Any], model: str) -> ModelReply:
     finish: FinishReason = _FINISHES.get(str(choice.get("finish_reason")), "other")
     if message.get("refusal"):
         finish = "refused"
-    elif message.get("tool_calls"):
+    elif message.get("tool_calls") and finish in ("stop", "other"):  # some servers say "stop" all the same
         finish = "tool_calls"
     usage = answer.get("usage")
     counted: Mapping[str, Any] = usage if isinstance(usage, Mapping) else {}
-    text = message.get("content")
     return ModelReply(
-        text=text if isinstance(text, str) else None,
+        text=said([message.get("content")]),
         finish=finish,
         usage=Usage(whole(counted.get("prompt_tokens")), whole(counted.get("completion_tokens"))),
         model=str(answer.get("model") or model),

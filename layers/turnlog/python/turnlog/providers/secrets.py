@@ -45,6 +45,7 @@ class SecretsManager:
 
     def _read(self, name: str) -> str:
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415  (see _client)
+        from botocore.parsers import ResponseParserError  # noqa: PLC0415
 
         try:
             answer = self._secrets.get_secret_value(SecretId=name)
@@ -54,21 +55,22 @@ class SecretsManager:
             if response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500 or "Throttl" in code:
                 raise ModelUnavailable(f"the provider's key cannot be read just now: {code}") from None
             raise ModelRejected(f"the provider's key cannot be read: {code}") from None
-        except BotoCoreError as error:
+        except (BotoCoreError, ResponseParserError) as error:  # the latter quotes the answer, and so the key
             raise ModelUnavailable(f"the provider's key cannot be read just now: {type(error).__name__}") from None
         return str(answer.get("SecretString") or "")
 
 
 def _key_in(text: str) -> str:
-    key: Any = text.strip()
-    if key.startswith("{"):
+    found: Any = text
+    if text.lstrip().startswith("{"):
         try:
-            key = json.loads(key).get(FIELD)
+            found = json.loads(text).get(FIELD)
         except ValueError:
-            key = None
-    if not isinstance(key, str) or not key.strip() or not key.isascii() or not key.isprintable():
+            found = None
+    key = found.strip() if isinstance(found, str) else ""
+    if not key or not key.isascii() or not key.isprintable():
         raise ModelRejected(f"the secret of the provider's key holds none: a key, or a JSON object with {FIELD}")
-    return key.strip()
+    return key
 
 
 def _client() -> Any:
