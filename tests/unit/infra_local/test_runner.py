@@ -10,7 +10,8 @@ from typing import cast
 
 import pytest
 
-from infra.local import runner
+from infra.local import environments, runner
+from infra.local.assembly import SynthesisError
 from infra.local.deployment import DeploymentError
 from infra.local.engine import Engine, free_port
 from infra.local.home import VARIABLE, Home
@@ -108,3 +109,24 @@ class TestFirstAnswer:
         statuses[:] = [502]
         with pytest.raises(DeploymentError, match=r"(?s)502 its body.*Unable to import module"):
             runner._expect_answer(url, ENGINE)
+
+
+class TestContext:
+    @pytest.fixture
+    def issuer(self, tmp_path: Path) -> Issuer:
+        return Issuer.create(Home(tmp_path), free_port())
+
+    def test_the_scripted_model_is_always_there(self, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(environments, "version_of", lambda _: "3.11")
+        found = runner._context(issuer, {})
+        assert (list(found["models"]), "compaction" in found) == (["scripted"], False)
+        more = runner._context(issuer, {"MODELS": '{"mine": {}}', "COMPACTION": "{}"})
+        assert (list(more["models"]), more["compaction"]) == (["scripted", "mine"], "{}")
+
+    @pytest.mark.parametrize("models", ["{", "7", "null", "[1]"])
+    def test_models_that_are_none_are_refused(
+        self, issuer: Issuer, monkeypatch: pytest.MonkeyPatch, models: str
+    ) -> None:
+        monkeypatch.setattr(environments, "version_of", lambda _: "3.11")
+        with pytest.raises(SynthesisError, match="MODELS"):
+            runner._context(issuer, {"MODELS": models})
