@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from turnlog.domain.instant import Instant
 from turnlog.domain.due import DueView
+from turnlog.domain.instant import Instant
 from turnlog.domain.ports import Clock, SessionRepository, UploadStore
 from turnlog.service import ServiceSettings, SessionService
 

@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from turnlog.domain.due import Attempt
 from turnlog.domain.event import Position, SessionEvent
 from turnlog.domain.exactjson import JsonObject
-from turnlog.domain.due import Attempt
 from turnlog.domain.ports import AppendResult, SessionEntry
 from turnlog.domain.session import Session, StoredSession
 from turnlog.domain.uploads import EventLink, StoredUpload, UploadGrant

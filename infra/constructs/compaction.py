@@ -26,16 +26,6 @@ from infra.settings import Settings, base_model
 
 DEFINITION = Path(__file__).resolve().parent.parent / "state_machines" / "compaction.asl.json"
 
-TABLE_ACTIONS = (
-    "dynamodb:GetItem",
-    "dynamodb:BatchGetItem",
-    "dynamodb:Query",
-    "dynamodb:PutItem",
-    "dynamodb:UpdateItem",
-    "dynamodb:DeleteItem",
-)
-"""What a pass can need of the table; the strict form (``If-Match``) also checks that the next slot is free."""
-
 SWEEP = {"turnlog": "sweep"}
 
 FILTERS: tuple[dict[str, Any], ...] = (
@@ -126,14 +116,14 @@ class Compaction(Construct):
             key=None if key is None else key.key,
             timeout_seconds=timeout_seconds,
         )
-        made.allow(TABLE_ACTIONS, [self._table.table.table_arn])
+        made.allow(self._table.ITEM_ACTIONS, [self._table.table.table_arn])
         made.allow(["s3:GetObject"], [self._bodies.bodies_arn])
         if key is not None:
             made.allow(key.USES, [key.key.key_arn], only=key.used_through)
         return made
 
     def _let_models_be_asked(self) -> None:
-        self._steps.allow(["dynamodb:ConditionCheckItem"], [self._table.table.table_arn])
+        self._steps.allow([self._table.CHECK_ACTION], [self._table.table.table_arn])
         self._steps.allow(["s3:GetObject", "s3:PutObject"], [self._bodies.links_arn])
         models = sorted({arn for spec in self._settings.models.values() for arn in _model_arns(self, spec)})
         if models:

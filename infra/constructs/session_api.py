@@ -14,17 +14,6 @@ from infra.constructs.session_table import SessionTable
 from infra.constructs.stage_key import StageKey
 from infra.settings import Settings
 
-TABLE_ACTIONS = (
-    "dynamodb:GetItem",
-    "dynamodb:BatchGetItem",
-    "dynamodb:Query",
-    "dynamodb:PutItem",
-    "dynamodb:UpdateItem",
-    "dynamodb:DeleteItem",
-    "dynamodb:ConditionCheckItem",
-)
-"""What a request can need of the table. No Scan: a request only ever reads keys that it can name."""
-
 BODY_ACTIONS = ("s3:GetObject", "s3:PutObject")
 """Also what the function may sign URLs for: a presigned URL allows no more than its signer may do."""
 
@@ -65,7 +54,7 @@ class SessionApi(Construct):
             key=None if key is None else key.key,
         )
         self.function = self._function.function
-        self._function.allow(TABLE_ACTIONS, [table.table.table_arn])
+        self._function.allow([*table.ITEM_ACTIONS, table.CHECK_ACTION], [table.table.table_arn])
         self._function.allow(["dynamodb:Query"], table.index_arns)
         self._function.allow(BODY_ACTIONS, [bodies.bodies_arn, bodies.links_arn])
         self._function.allow(["states:StartExecution"], [machine_arn])

@@ -21,6 +21,19 @@ class SessionTable(Construct):
     INDEXES: ClassVar[dict[str, str]] = {"by_created": "created", "by_activity": "activity"}
     """Name and sort key of the indexes over ``gpk``."""
 
+    ITEM_ACTIONS: ClassVar[tuple[str, ...]] = (
+        "dynamodb:GetItem",
+        "dynamodb:BatchGetItem",
+        "dynamodb:Query",
+        "dynamodb:PutItem",
+        "dynamodb:UpdateItem",
+        "dynamodb:DeleteItem",
+    )
+    """What the store can need of the table. No Scan: a function only ever reads keys that it can name."""
+
+    CHECK_ACTION: ClassVar[str] = "dynamodb:ConditionCheckItem"
+    """What the strict form of a pass (``If-Match``) needs besides: that the next slot is still free."""
+
     RECOVERY_DAYS: ClassVar[int] = 35
     """How far back the table can be restored: DynamoDB's most."""
 

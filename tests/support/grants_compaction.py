@@ -10,8 +10,8 @@ from infra.local.engine import ACCOUNT, REGION
 from tests.support.grants_actor import Actor, behind_tls, noise
 from tests.support.session_api import Api
 from turnlog.compactor import CompactCommand, CompactionAnswer, Compactor, Summaries, SummaryJob
-from turnlog.domain.exactjson import JsonObject
 from turnlog.domain.due import Attempt
+from turnlog.domain.exactjson import JsonObject
 from turnlog.domain.passes import new_pass_id
 from turnlog.domain.ports import CompactionPlan, PassRequest, Window
 from turnlog.providers.book import StageModels
