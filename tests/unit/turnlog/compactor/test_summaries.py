@@ -13,6 +13,7 @@ from turnlog.domain.event import EventDraft
 from turnlog.domain.exactjson import JsonObject
 from turnlog.domain.message import Message
 from turnlog.domain.models import ModelError, ModelRejected, ModelThrottled, ModelTimeout, ModelUnavailable
+from turnlog.domain.session import SessionChanges
 from turnlog.domain.tokens import EstimatingCounter
 from turnlog.providers.scripted import ScriptedModel
 from turnlog.stores.memory import InMemorySessionRepository
@@ -224,6 +225,21 @@ class TestElsewhere:
         answer = stage.compactor.run_due("s")
         assert answer is not None
         assert (answer.status, len(jobs.started)) == ("started", 1)
+
+    def test_a_policy_that_is_changed_after_a_failure_begins_anew(self) -> None:
+        """The session forgets its attempts; the next one is no repetition of the first, whose name is taken."""
+        jobs = Jobs()
+        stage = stage_of(starter=jobs, policy=POLICY)
+        stage.compactor.run_due("s")
+        stage.summaries.fail(jobs.started[0], "blank")
+        stage.clock.advance(1)  # type: ignore[attr-defined]
+        stage.service.update("alice", "s", SessionChanges(set_compaction=True, compaction=JsonObject.of(POLICY)))
+        stage.compactor.run_due("s")
+        first, second = jobs.started
+        assert (first.number, second.number) == (1, 1)
+        assert first.name("acme") != second.name("acme")
+        assert first.pass_id != second.pass_id
+        assert stage.summaries.run(second).status == "landed"
 
     def test_a_failure_that_is_told_late_hurts_no_newer_try(self) -> None:
         jobs = Jobs()

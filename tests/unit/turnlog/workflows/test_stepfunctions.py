@@ -46,9 +46,9 @@ def test_an_execution_is_named_by_its_try_and_gets_names_only() -> None:
     assert json.loads(first["input"]) == {"tenant": "acme", "job": JOB.to_json()}
     assert len(first["name"]) <= 80
     assert set(first["name"]) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
-    others = [{"session_id": "t"}, {"inc": 2}, {"generation": 3}, {"number": 5}]
+    others = [{"session_id": "t"}, {"inc": 2}, {"generation": 3}, {"number": 5}, {"pass_id": "3.cd"}]
     names = {replace(JOB, **other).name("acme") for other in others} | {JOB.name("acme"), JOB.name("other")}  # type: ignore[arg-type]
-    assert len(names) == 6
+    assert len(names) == 7
     assert replace(JOB, last_seq=9).name("acme") == JOB.name("acme"), "one try, however long the log is by now"
 
 

@@ -27,9 +27,10 @@ def next_number(session: StoredSession) -> int:
     return 1 if session.attempt is None else session.attempt.number + 1
 
 
-def pass_id_of(session_id: str, version: Version, number: int) -> str:
-    """The id of the pass that a try makes: whoever makes the same try makes the same pass."""
-    parts = json.dumps([session_id, version.inc, version.generation, number])
+def pass_id_of(session_id: str, version: Version, number: int, at: Instant) -> str:
+    """The id of the pass that a try makes. The number alone would come again when a change of the policy
+    has made the session forget its attempts: so the instant of the claim goes into it."""
+    parts = json.dumps([session_id, version.inc, version.generation, number, at.ns])
     return new_pass_id(version.generation + 1, hashlib.sha256(parts.encode()).digest()[:NONCE_BYTES])
 
 

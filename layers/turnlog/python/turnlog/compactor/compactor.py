@@ -343,7 +343,7 @@ class Compactor:
         number, version = next_number(session), session.version
         if triggered and not self._knows_model(rules.strategy):
             return self._futile(window, "unknown_model")
-        pass_id = pass_id_of(session.id, version, number)
+        pass_id = pass_id_of(session.id, version, number, now)
         claim = Attempt(
             number, "running", now, retry_at=now.plus_seconds(LEASE_SECONDS), pass_id=pass_id, size=window.size
         )

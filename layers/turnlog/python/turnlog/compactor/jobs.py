@@ -37,8 +37,9 @@ class SummaryJob:
     only_at: bool = False
 
     def name(self, tenant: str) -> str:
-        """The name of its execution: the same for everybody who starts the same try, so that it runs once."""
-        parts = [tenant, self.session_id, self.inc, self.generation, self.number]
+        """The name of its execution: the same for everybody who starts the same try, so that it runs once.
+        (A name is taken for 90 days, whatever became of the execution; no two tries share a pass.)"""
+        parts = [tenant, self.session_id, self.inc, self.generation, self.number, self.pass_id]
         return f"compaction-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:NAME_LENGTH]}"
 
     def to_json(self) -> dict[str, Any]:
