@@ -150,13 +150,13 @@ class Compaction(Construct):
         return machine
 
     def _on_failure(self) -> sqs.Queue:
-        """Where batches go that could not be worked off (docs/operations.md)."""
+        """Where batches go that could not be worked off (docs/operations.md). Its messages name records by
+        their numbers and hold nothing of them, so AWS's own key will do in any case."""
         queue = sqs.Queue(
             self,
             "OnFailure",
             retention_period=Duration.days(14),
-            encryption=sqs.QueueEncryption.SQS_MANAGED if self._kms is None else sqs.QueueEncryption.KMS,
-            encryption_master_key=self._kms,
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
         )
         self._worker.allow(["sqs:SendMessage"], [queue.queue_arn])

@@ -57,7 +57,7 @@ def test_without_it_nothing_has_a_key(stage: Assembly) -> None:
 
 def test_encryption_changes_nothing_else(cloud: Assembly, secured: Assembly) -> None:
     """The twin adds routes and a variable; what was there before stays as it was."""
-    touched = ("Encryption", "SSESpecification", "PolicyDocument", "SqsManagedSseEnabled")
+    touched = ("Encryption", "SSESpecification", "PolicyDocument")
     for stack in ("Storage", "Service"):
         before, after = (dict(leaves(blanked(a.template(stack), a.stage))) for a in (cloud, secured))
         gone = {path for path in before if path not in after}
