@@ -12,7 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from turnlog.domain.uploads import REF_PATTERN
 
-from .fields import PASS_ID_PATTERN, Sha256, Timestamp
+from .fields import Sha256, Timestamp
 
 AnyObject = dict[str, Any]
 Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
@@ -31,7 +31,7 @@ class _Open(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class _Closed(BaseModel):
+class Closed(BaseModel):
     """Every key is listed."""
 
     model_config = ConfigDict(extra="forbid")
@@ -150,7 +150,7 @@ def _message_or_link(schema: AnyObject) -> None:
         del schema["properties"][name]["default"]
 
 
-class SessionRecord(_Closed):
+class SessionRecord(Closed):
     """What a session is, without its counters."""
 
     id: str
@@ -176,7 +176,7 @@ class SessionEntryAnswer(SessionRecord):
     last_activity: Annotated[Timestamp, Field(description="Not kept yet: for now the time of creation")]
 
 
-class PositionAnswer(_Closed):
+class PositionAnswer(Closed):
     """Where an event that a compaction inserted stands: right before a logged event."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"required": ["before_seq", "pass", "index"]})
@@ -186,7 +186,7 @@ class PositionAnswer(_Closed):
     index: Annotated[int, Field(ge=0)]
 
 
-class LinkAnswer(_Closed):
+class LinkAnswer(Closed):
     """Where to read a message that is too large for an answer: one GET, without a token, for 5
     minutes. The content is the message's JSON in UTF-8; length and hash are of exactly that."""
 
@@ -195,7 +195,7 @@ class LinkAnswer(_Closed):
     sha256: Sha256
 
 
-class EventAnswer(_Closed):
+class EventAnswer(Closed):
     """An event. ``seq`` is the only order; it is null for events that a compaction inserted,
     which have a ``position`` instead. It has its ``message``, or a ``link`` to it."""
 
@@ -213,7 +213,7 @@ class EventAnswer(_Closed):
     link: LinkAnswer | SkipJsonSchema[None] = None
 
 
-class UploadGrantAnswer(_Closed):
+class UploadGrantAnswer(Closed):
     """Leave to upload: one PUT to ``url`` with exactly ``headers``, before ``expires_at``."""
 
     ref: Ref
@@ -233,7 +233,7 @@ class UploadGrantAnswer(_Closed):
     expires_at: Timestamp
 
 
-class UploadAnswer(_Closed):
+class UploadAnswer(Closed):
     """An upload, and a URL to read it at, without a token, before ``expires_at``."""
 
     ref: Ref
@@ -244,7 +244,7 @@ class UploadAnswer(_Closed):
     expires_at: Timestamp
 
 
-class AppendedAnswer(_Closed):
+class AppendedAnswer(Closed):
     """Where one event of the batch stands; ``replayed``: it was in the log before."""
 
     id: str
@@ -252,7 +252,7 @@ class AppendedAnswer(_Closed):
     replayed: bool
 
 
-class AppendAnswer(_Closed):
+class AppendAnswer(Closed):
     """The events of the batch in its order, and the version right after it."""
 
     events: list[AppendedAnswer]
@@ -260,7 +260,7 @@ class AppendAnswer(_Closed):
     last_seq: Annotated[int, Field(ge=0)]
 
 
-class EventPageAnswer(_Closed):
+class EventPageAnswer(Closed):
     """A page of events. It may be short, even empty, and still have a next one."""
 
     data: list[EventAnswer]
@@ -268,7 +268,7 @@ class EventPageAnswer(_Closed):
     has_more: bool
 
 
-class SessionPageAnswer(_Closed):
+class SessionPageAnswer(Closed):
     """A page of sessions."""
 
     data: list[SessionEntryAnswer]
@@ -276,118 +276,21 @@ class SessionPageAnswer(_Closed):
     has_more: bool
 
 
-Stretch = Annotated[
-    list[int], Field(min_length=2, max_length=2, description="The first and the last seq of a stretch of the log")
-]
-PassId = Annotated[str, Field(pattern=f"^{PASS_ID_PATTERN}$", examples=["3.5f0c2a9b7e11"])]
-KeptReason = Annotated[
-    str | None,
-    Field(
-        description="Why more stays than the strategy asks for: newest_turn, no_turn, waiting_call or late_result",
-        examples=["newest_turn"],
-    ),
-]
-TRIED = (
-    "What stood in the way: too_fragmented, unknown_model, not_started, throttled, unavailable, timeout, rejected, "
-    "blank, refused, tool_call, cut_off, window_too_small, still_over, undone, or a kept_reason"
-)
-
-
-class CompactionAnswer(_Closed):
-    """What became of a compaction that was asked for.
-
-    `compacted`: it has landed. `started`: a model writes the summary, and it lands later under this `id`.
-    `nothing_to_do`, `not_triggered`: as the names say. `coalesced`: another compaction was first, or is being made.
-    `refused`: an earlier try has failed, and it is too early for the next; `force` tries all the same.
-    """
-
-    id: PassId | None
-    status: Literal["compacted", "started", "nothing_to_do", "not_triggered", "coalesced", "refused"]
-    dry_run: bool
-    archived: list[Stretch]
-    tokens_saved: Annotated[
-        int, Field(ge=0, description="Estimated, net of a summary; in a dry run before the summary that a model writes")
-    ]
-    kept_reason: KeptReason
-    abandoned_calls: Annotated[list[str], Field(description="Tool calls in the archived part that never got a result")]
-    over_budget: Annotated[bool, Field(description="What stays is still over the strategy's budget")]
-    reason: Annotated[str | None, Field(description=TRIED)]
-    retry_at: Annotated[Timestamp | None, Field(description="When the session is tried again by itself")]
-    generation: Annotated[int, Field(ge=0)]
-    version: Annotated[int, Field(ge=0)]
-
-
-class PassAnswer(_Closed):
-    """A compaction that counts: what it archived and inserted, by which rules, and who asked for it."""
-
-    id: PassId
-    status: Literal["compacted", "undone"]
-    generation: Annotated[int, Field(ge=1)]
-    created_at: Timestamp
-    asked_by: Annotated[
-        Literal["trigger", "request", "port"], Field(description="The session's policy, a request, or the library")
-    ]
-    user_id: str | None
-    undoes: Annotated[PassId | None, Field(description="The compaction that this one has undone")]
-    archived: list[Stretch]
-    restored: Annotated[list[Stretch], Field(description="What an undo has brought back")]
-    inserted: Annotated[list[str], Field(description="The ids of the events that it inserted: a summary")]
-    model: Annotated[str | None, Field(description="Which of the stage's models has written the summary")]
-    tokens_before: Annotated[int | None, Field(ge=0)]
-    tokens_saved: Annotated[int, Field(ge=0)]
-    counter: Annotated[str | None, Field(description="What counted the tokens, and its version")]
-    kept_reason: KeptReason
-    abandoned_calls: list[str]
-    over_budget: bool
-    trigger: AnyObject | None
-    strategy: AnyObject | None
-
-
-class AttemptAnswer(_Closed):
-    """What became of the newest try, when it has changed nothing.
-
-    `running`: a model writes the summary. `failed`: it gave none; the next try is at `retry_at`. `futile`: a compaction
-    would save nothing, or has left the trigger firing, and waits until the window has grown by a fifth. `held`: the
-    same after an undo.
-    """
-
-    id: PassId | None
-    status: Literal["running", "failed", "futile", "held"]
-    number: Annotated[int, Field(ge=1)]
-    at: Timestamp
-    reason: Annotated[str | None, Field(description=TRIED)]
-    detail: str | None
-    retry_at: Timestamp | None
-
-
-class FoundPassAnswer(RootModel[PassAnswer | AttemptAnswer]):
-    """A compaction, or the try that is to become it."""
-
-
-class PassPageAnswer(_Closed):
-    """A page of a session's compactions, and its newest try, if that has changed nothing."""
-
-    data: list[PassAnswer]
-    next_cursor: str | None
-    has_more: bool
-    attempt: AttemptAnswer | None
-
-
-class HealthAnswer(_Closed):
+class HealthAnswer(Closed):
     """The function runs."""
 
     status: Literal["ok"]
     version: str
 
 
-class FieldProblem(_Closed):
+class FieldProblem(Closed):
     """One wrong field: a JSON pointer into the body, or query:, header: or path: and a name."""
 
     pointer: str
     detail: str
 
 
-class Problem(_Closed):
+class Problem(Closed):
     """An RFC 9457 problem."""
 
     type: Annotated[str, Field(examples=["urn:turnlog:problem:session-not-found"])]

@@ -28,6 +28,7 @@ more is answered with a link to its message, wherever it is read."""
 
 METADATA_BYTES: Final = 16 * KIB
 POLICY_BYTES: Final = 4 * KIB
+PROMPT_CHARS: Final = 3_000
 
 BATCH: Final = 100
 EVENTS_LIMIT: Final = 50

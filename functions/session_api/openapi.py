@@ -18,7 +18,7 @@ from pydantic.json_schema import models_json_schema
 from turnlog import __version__
 from turnlog.domain.errors import EventIdReused, SessionExists
 
-from . import answers, schemas
+from . import answers, compaction_answers, schemas
 from .identity import TENANT_HEADER, USER_HEADER
 from .openapi_links import LINKS
 from .openapi_texts import DESCRIPTION, EXAMPLES, HEADERS, OPERATIONS, PARAMETERS, STATUSES, Operation
@@ -49,10 +49,10 @@ _MODELS: Final[tuple[type[BaseModel], ...]] = (
     answers.AppendAnswer,
     answers.UploadGrantAnswer,
     answers.UploadAnswer,
-    answers.CompactionAnswer,
-    answers.PassAnswer,
-    answers.FoundPassAnswer,
-    answers.PassPageAnswer,
+    compaction_answers.CompactionAnswer,
+    compaction_answers.PassAnswer,
+    compaction_answers.FoundPassAnswer,
+    compaction_answers.PassPageAnswer,
     answers.HealthAnswer,
     answers.Problem,
     answers.ConflictProblem,

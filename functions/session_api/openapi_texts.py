@@ -24,7 +24,7 @@ from turnlog.domain.errors import (
 from turnlog.domain.uploads import REF_PATTERN
 from turnlog.service import MAX_LAST_N
 
-from . import answers, schemas
+from . import answers, compaction_answers, schemas
 from .fields import EVENT_ID_PATTERN, PASS_ID_PATTERN
 from .headers import IF_MATCH_PATTERN
 from .limits import (
@@ -369,7 +369,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             202: "Started: a model writes the summary",
         },
         body=schemas.CompactBody,
-        answer=answers.CompactionAnswer,
+        answer=compaction_answers.CompactionAnswer,
         parameters=("sid", "if_match"),
         headers=("ETag", "Location"),
         errors=(SessionNotFound, TooFragmented, PreconditionFailed),
@@ -379,7 +379,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         summary="List compactions",
         description="The newest first. `attempt` tells of the newest try, if that has changed nothing.",
         successes={200: "A page"},
-        answer=answers.PassPageAnswer,
+        answer=compaction_answers.PassPageAnswer,
         parameters=("sid", "limit_compactions", "cursor"),
         headers=("ETag", "Link"),
         errors=(SessionNotFound,),
@@ -389,7 +389,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         summary="Get a compaction",
         description="One that has landed, or the newest try, while it is being made or after it has failed.",
         successes={200: "The compaction, or the try"},
-        answer=answers.FoundPassAnswer,
+        answer=compaction_answers.FoundPassAnswer,
         parameters=("sid", "cid"),
         headers=("ETag",),
         errors=(PassNotFound,),
@@ -403,7 +403,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             "another one. Repeating it answers the same undo."
         ),
         successes={200: "The undo"},
-        answer=answers.PassAnswer,
+        answer=compaction_answers.PassAnswer,
         parameters=("sid", "cid"),
         headers=("ETag",),
         errors=(PassNotFound, NotNewestPass),

@@ -29,7 +29,7 @@ from .fields import (
 if TYPE_CHECKING:
     from turnlog.compactor import CompactCommand
 
-from .limits import BATCH, MAX_TTL_SECONDS, MIN_TTL_SECONDS, POLICY_BYTES
+from .limits import BATCH, MAX_TTL_SECONDS, MIN_TTL_SECONDS, POLICY_BYTES, PROMPT_CHARS
 
 Ttl = Annotated[int, Field(ge=MIN_TTL_SECONDS, le=MAX_TTL_SECONDS), WHOLE]
 TTL_NOTE = "Seconds from now until the session expires, from 60 seconds to 100 years; "
@@ -51,7 +51,7 @@ def _prompt(value: str) -> str:
     return value
 
 
-Prompt = Annotated[str, AfterValidator(_prompt), Field(min_length=1, max_length=3000)]
+Prompt = Annotated[str, AfterValidator(_prompt), Field(min_length=1, max_length=PROMPT_CHARS)]
 
 
 class TurnCountTrigger(Body):

@@ -35,6 +35,7 @@ UNWANTED = (
     "requests",
     "s3transfer",
     "session_api.answers",
+    "session_api.compaction_answers",
     "session_api.openapi",
     "starlette",
     "turnlog.client",

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from session_api.problems import KINDS
 from tests.support.tree import ROOT
-from turnlog.domain.errors import Conflict, NotFound, TooFragmented, TurnlogError
+from turnlog.domain.errors import Conflict, NotFound, TurnlogError
 
 PAGE = (ROOT / "docs/guide.md").read_text(encoding="utf-8")
 ROWS = dict(re.findall(r"^\| `([a-z-]+)` \| (\d{3}) \|", PAGE, re.MULTILINE))
-NEVER_TOLD = {TurnlogError, NotFound, Conflict, TooFragmented}
-"""Classes that only gather others, and what only a compaction can meet: no route answers with these."""
+NEVER_TOLD = {TurnlogError, NotFound, Conflict}
+"""Classes that only gather others: no route answers with these."""
 
 
 def tree(root: type[TurnlogError] = TurnlogError) -> Iterator[type[TurnlogError]]:
