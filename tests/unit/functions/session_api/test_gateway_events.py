@@ -15,6 +15,7 @@ CONVERSATION = {
     "get_session": 200,
     "list_with_query": 200,
     "get_event": 200,
+    "compact": 200,
     "list_sessions": 200,
     "patch": 200,
     "delete": 204,
@@ -46,6 +47,11 @@ def test_text_beyond_ascii_survives_in_text_and_base64_bodies(replies: dict[str,
     assert ["msg-1"] == [event["id"] for event in replies["list_with_query"].json["data"]]
     assert r"{\"city\": \"Köln\"}" in replies["get_event"].text
     assert 3 == replies["append_base64"].json["last_seq"]
+
+
+def test_a_compaction_comes_in_as_well(replies: dict[str, Reply]) -> None:
+    """A dry run over one turn."""
+    assert ("nothing_to_do", True) == tuple(replies["compact"].json[name] for name in ("status", "dry_run"))
 
 
 def test_the_record_follows_the_conversation(replies: dict[str, Reply]) -> None:
