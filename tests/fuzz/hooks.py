@@ -119,13 +119,14 @@ def _known_path(case: Case, dice: Dice) -> None:
         fuzz().target.send("POST", "/v1/sessions", {"id": f"doomed-{fuzz().doomed}"})
         return
     is_slow = not dice.below(SLOW_IN)
-    seeds = [seed for seed in fuzz().seeds if seed.is_slow == is_slow]
+    wants_pass = "cid" in case.path_parameters
+    seeds = [seed for seed in fuzz().seeds if (seed.passes if wants_pass else seed.is_slow == is_slow)]
     seed = seeds[dice.below(len(seeds))]
     known = {
         "sid": seed.session,
         "eid": seed.events[dice.below(len(seed.events))],
         "ref": seed.refs[dice.below(len(seed.refs))],
-        "cid": seed.passes[dice.below(len(seed.passes))],
+        "cid": seed.passes[dice.below(len(seed.passes))] if wants_pass else "",
     }
     for name in case.path_parameters:
         case.path_parameters[name] = known[name]

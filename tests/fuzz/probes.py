@@ -60,6 +60,9 @@ def _policy() -> Any:
     return {"trigger": trigger, "strategy": {"type": "sliding_window", "max_events": 20}}
 
 
+NO_PASS: Final = ("1.5f0c2a9b7e11",)
+"""For sessions that were never compacted."""
+
 _VALID: Final[tuple[Callable[[Random, Seed], Request], ...]] = (
     lambda r, s: _with_body("POST", "/v1/sessions", {"metadata": {"a": 1}, "ttl_seconds": 60, "compaction": _policy()}),
     lambda r, s: _with_body("PATCH", f"/v1/sessions/{s.session}", {"metadata": {"n": r.random()}, "ttl_seconds": None}),
@@ -84,8 +87,8 @@ _VALID: Final[tuple[Callable[[Random, Seed], Request], ...]] = (
         {**_policy(), "force": r.random() < 0.5, "dry_run": r.random() < 0.5},
     ),
     lambda r, s: Request("GET", f"/v1/sessions/{s.session}/compactions?limit={r.randint(1, 100)}"),
-    lambda r, s: Request("GET", f"/v1/sessions/{s.session}/compactions/{r.choice(s.passes)}"),
-    lambda r, s: Request("POST", f"/v1/sessions/{s.session}/compactions/{r.choice(s.passes)}/undo"),
+    lambda r, s: Request("GET", f"/v1/sessions/{s.session}/compactions/{r.choice(s.passes or NO_PASS)}"),
+    lambda r, s: Request("POST", f"/v1/sessions/{s.session}/compactions/{r.choice(s.passes or NO_PASS)}/undo"),
     lambda r, s: Request("DELETE", "/v1/sessions/nobody-has-this-one"),
     lambda r, s: Request("GET", "/v1/health"),
     lambda r, s: Request("GET", "/v1/openapi.json"),

@@ -116,11 +116,15 @@ def target() -> Target:
     return found
 
 
-def appended(target: Target, *events: Any) -> Exchange:
-    answer = target.send("POST", "/v1/sessions/s/events", {"events": events})
+def posted(target: Target, below: str, body: Any) -> Exchange:
+    answer = target.send("POST", f"/v1/sessions/s/{below}", body)
     headers = {name.lower(): [value] for name, value in answer.headers.items()}
-    body = json.dumps({"events": events}).encode()
-    return Exchange("POST", "/v1/sessions/s/events", "", {}, body, answer.status_code, headers, answer.content)
+    sent = json.dumps(body).encode()
+    return Exchange("POST", f"/v1/sessions/s/{below}", "", {}, sent, answer.status_code, headers, answer.content)
+
+
+def appended(target: Target, *events: Any) -> Exchange:
+    return posted(target, "events", {"events": events})
 
 
 EVENT = {"message": {"role": "user", "content": "x", "n": 1.5}, "metadata": {"a": 1}}
@@ -169,6 +173,24 @@ def test_the_ledger_notices_a_refusal_with_an_effect_a_gap_and_a_session_that_li
         (deleted, "answers 200"),
     ):
         assert any(told in found for found in ledger.wrong_after(wrong, before)), told
+
+
+def test_the_ledger_follows_compactions(target: Target) -> None:
+    """Each is in the history when its 201 comes; a refusal that has made one is not excused by what policies do."""
+    ledger = Ledger(target.read)
+    appended(target, EVENT, EVENT, EVENT)
+    rules = {"strategy": {"type": "turn_window", "max_turns": 2}}
+    before = ledger.look("s")
+    dry, made = (posted(target, "compactions", {**rules, "dry_run": flag}) for flag in (True, False))
+    between = ledger.look("s")
+    nothing = posted(target, "compactions", rules)
+
+    assert (200, 201, 200) == (dry.status, made.status, nothing.status)
+    assert [] == [*ledger.wrong_after(made, before), *ledger.wrong_after(nothing, between)]
+    assert ["a 200 has made 1 compactions"] == list(ledger.wrong_after(dry, before))
+    assert ["a 201 has made 0 compactions"] == list(ledger.wrong_after(replace(nothing, status=201), between))
+    appended(target, EVENT)
+    assert ["a compaction moved the end of the log from 3 to 4"] == list(ledger.wrong_after(nothing, between))
 
 
 @pytest.mark.parametrize("pointer", ["query:limit", "query:order"])
