@@ -43,7 +43,20 @@ later.append(user("after the restore"), create_if_missing=True)
 print("seen:", [len(event.message.text) for event in kept.events()])
 print("written to:", [bool(partition(name, later.id)) for name in (table, restored)])
 
+names = [lambda_.get_function_configuration(FunctionName=one)["Environment"]["Variables"] for one in functions]
+print("functions:", len(names), {one["TURNLOG_TABLE"] == restored for one in names})
+stream_of = dynamodb.describe_table(TableName=restored)["Table"]["LatestStreamArn"]
+(copy,) = lambda_.list_event_source_mappings(EventSourceArn=stream_of)["EventSourceMappings"]
+(first,) = [
+    one for one in lambda_.list_event_source_mappings(FunctionName=copy["FunctionArn"])["EventSourceMappings"]
+    if one["UUID"] != second
+]
+own = {"UUID", "EventSourceArn", "EventSourceMappingArn", "LastModified", "StateTransitionReason", "ResponseMetadata"}
+same = [{name: value for name, value in one.items() if name not in own} for one in (copy, first)]
+print("mapping:", copy["UUID"] == second, same[0] == same[1] or same)
+
 point_to(table)
+lambda_.delete_event_source_mapping(UUID=second)
 kept.delete()
 try:
     list(kept.events())
@@ -105,6 +118,8 @@ def test_the_runbook_restores_checks_points_and_brings_back(checkout: Path, envi
     assert seen.splitlines() == [
         "seen: [12, 100000]",
         "written to: [False, True]",
+        "functions: 3 {True}",
+        "mapping: True True",
         "deleted",
         "brought back: True",
         "seen: [12, 100000]",

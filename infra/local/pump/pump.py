@@ -78,7 +78,6 @@ class _Line:
 
     shard: str
     waiting: "queue.Queue[Record]" = field(default_factory=lambda: queue.Queue(HELD))
-    busy: threading.Event = field(default_factory=threading.Event)
 
 
 class Pump:
@@ -91,6 +90,7 @@ class Pump:
         self._stop_reading = threading.Event()
         self._end = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._readers: list[threading.Thread] = []
         self._lines: list[_Line] = []
         self._mappings = list(io.mappings() if mappings is None else mappings)
         self.counters = {mapping.function: Counters() for mapping in self._mappings}
@@ -103,7 +103,7 @@ class Pump:
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self._log.write_text("")
         for mapping in self._mappings:
-            self._spawn(partial(self._follow, mapping))
+            self._readers.append(self._spawn(partial(self._follow, mapping)))
 
     def stop(self, drain_seconds: float = 5.0) -> None:
         """Work off what is in the streams, for as long as that takes up to the limit, and end."""
@@ -131,7 +131,7 @@ class Pump:
         if self.failure is not None:
             raise PumpError(f"the stream pump ended: {type(self.failure).__name__}: {self.failure}") from self.failure
 
-    def _spawn(self, run: Callable[[], None]) -> None:
+    def _spawn(self, run: Callable[[], None]) -> threading.Thread:
         def guarded() -> None:
             try:
                 run()
@@ -142,10 +142,11 @@ class Pump:
         thread = threading.Thread(target=guarded, daemon=True, name="stream-pump")
         self._threads.append(thread)
         thread.start()
+        return thread
 
     def _is_idle(self) -> bool:
-        readers_done = not any(t.is_alive() for t in self._threads[: len(self._mappings)])
-        return readers_done and all(line.waiting.empty() and not line.busy.is_set() for line in self._lines)
+        readers_done = not any(reader.is_alive() for reader in self._readers)
+        return readers_done and not any(line.waiting.unfinished_tasks for line in self._lines)
 
     # ------------------------------------------------------------------ reading
 
@@ -216,7 +217,8 @@ class Pump:
             batch = self._batch(mapping, line)
             if batch:
                 lane.work(batch)
-            line.busy.clear()
+            for _ in batch:
+                line.waiting.task_done()
 
     def _batch(self, mapping: Mapping, line: _Line) -> list[Record]:
         """The next batch: full, or what has come within the window."""
@@ -224,7 +226,6 @@ class Pump:
             first = line.waiting.get(timeout=POLL_SECONDS)
         except queue.Empty:
             return []
-        line.busy.set()
         batch, size = [first], _size(first)
         closes = time.monotonic() + mapping.window
         while len(batch) < mapping.batch_size and size < MAX_PAYLOAD:

@@ -191,7 +191,11 @@ def test_a_foreign_session_looks_exactly_like_an_unknown_one(session: Api) -> No
     """On every operation of the document that names a session."""
     session.append(user("secret", id="e"))
     asked = {"media_type": "text/plain", "bytes": 1, "sha256": "0" * 64}
+    policy = {"trigger": {"type": "never"}, "strategy": {"type": "turn_window", "max_turns": 1}}
+    session.call("PATCH", "/v1/sessions/s", {"compaction": policy})
+    session.append(user("later"))
     ref = session.call("POST", "/v1/sessions/s/uploads", asked).json["ref"]
+    ids = {"eid": "e", "ref": ref, "cid": session.compact().json["id"]}
     strangers = [session.as_user("bob"), session.as_user("alice", "globex")]
     blank: Callable[[Reply], bytes] = lambda r: re.sub(rb'"(instance|request_id)":"[^"]*"', b"", r.content)  # noqa: E731
     for template, operations in DOCUMENT["paths"].items():
@@ -202,11 +206,10 @@ def test_a_foreign_session_looks_exactly_like_an_unknown_one(session: Api) -> No
             for body in [example["value"] for example in examples.values()] or [None]:
                 for stranger in strangers:
                     foreign, unknown = (
-                        stranger.call(method.upper(), path_of(template, sid=sid, eid="e", ref=ref), body)
-                        for sid in ("s", "none")
+                        stranger.call(method.upper(), path_of(template, sid=sid, **ids), body) for sid in ("s", "none")
                     )
                     assert (404, blank(unknown), unknown.headers) == (foreign.status, blank(foreign), foreign.headers)
-    assert ["secret"] == contents(session.list())
+    assert ["secret", "later"] == contents(session.list())
 
 
 def test_an_odd_tenant_keeps_its_sessions_apart(session: Api) -> None:
