@@ -12,7 +12,7 @@ from typing import Final
 
 from ..domain.errors import InvalidRequest
 from ..domain.ports import TokenCounter
-from .recursive_summarization import RecursiveSummarization, Selection, SummaryPrompt, prior_summaries
+from .recursive_summarization import RecursiveSummarization, Selection, SummaryPrompt, facts_of, prior_summaries
 from .request import CompactionRequest
 
 CONTINUED: Final = "(continued) "
@@ -50,8 +50,9 @@ def budget_of(
     """
     instructions = counter.count(strategy.system_prompt) + HEADERS_TOKENS
     budget = int(window_tokens * USED_SHARE) - output_tokens - instructions
-    if budget < max(LEAST_BUDGET_TOKENS, 2 * output_tokens):
-        # Two partial summaries have to fit, or there would be no end to it.
+    room = window_tokens - output_tokens - instructions
+    if budget < max(LEAST_BUDGET_TOKENS, 2 * output_tokens) or room < 4 * output_tokens:
+        # Two partial summaries have to fit, or there would be no end to it; all of them may be facts.
         raise InvalidRequest.at("/strategy/model", "reads and writes too few tokens at once to summarise")
     return budget
 
@@ -80,17 +81,18 @@ def chunks_of(
 
 
 def combinations(parts: Sequence[str], budget: int, counter: TokenCounter) -> list[Chunk]:
-    """The questions of the next level, over partial summaries; each holds two at least."""
+    """The questions of the next level, over partial summaries; each holds two at least, except that one
+    may be left over: so it comes to an end."""
     groups: list[list[str]] = [[]]
     used = 0
     for part in parts:
-        cost = counter.count(part)
+        cost = _cost([(True, part)], counter)
         if len(groups[-1]) >= 2 and used + cost > budget:
             groups.append([])
             used = 0
         groups[-1].append(part)
         used += cost
-    if len(groups) > 1 and len(groups[-1]) == 1:
+    if len(groups) > 1 and len(groups[-1]) == 1 and len(groups[-2]) > 2:
         groups[-1].insert(0, groups[-2].pop())
     return [Chunk(earlier=tuple(group)) for group in groups]
 
@@ -113,9 +115,11 @@ def _groups(material: Iterable[_Material], budget: int, counter: TokenCounter) -
         yield group
 
 
-def _cost(group: Iterable[_Material], counter: TokenCounter) -> int:
+def _cost(group: Sequence[_Material], counter: TokenCounter) -> int:
     """A summary's facts stand in the prompt a second time, below their own header."""
-    return sum(counter.count(text) * (2 if is_old else 1) for is_old, text in group)
+    texts = [text for _, text in group]
+    again = ["".join(f"- {fact}\n" for fact in facts_of(text)) for is_old, text in group if is_old]
+    return sum(map(counter.count, [*texts, *again]))
 
 
 def _divided(texts: Iterable[str], budget: int, counter: TokenCounter) -> Iterator[str]:
