@@ -1,21 +1,17 @@
-"""Passes whose summary a model writes: single flight, chunks, facts, and every way in which it can fail."""
+"""Passes whose summary a model writes: single flight, and every way in which it can fail."""
 
+import queue
 import threading
 from typing import Any
 
 import pytest
 
 from tests.support.compacting import SUMMARY, Jobs, SomeModel, Stage, reply
-from turnlog.compaction.chunks import CONTINUED
 from turnlog.compactor import CompactCommand, CompactionAnswer, SummaryJob
 from turnlog.domain.errors import StoreUnavailable
-from turnlog.domain.event import EventDraft
 from turnlog.domain.exactjson import JsonObject
-from turnlog.domain.message import Message
 from turnlog.domain.models import ModelError, ModelRejected, ModelThrottled, ModelTimeout, ModelUnavailable
 from turnlog.domain.session import SessionChanges
-from turnlog.domain.tokens import EstimatingCounter
-from turnlog.providers.scripted import ScriptedModel
 from turnlog.stores.memory import InMemorySessionRepository
 
 COMMAND = CompactCommand(strategy=JsonObject.of(SUMMARY))
@@ -163,8 +159,53 @@ class TestFailures:
         assert compact(stage).reason == "window_too_small"
 
 
+class TestAtOnce:
+    def test_of_three_at_once_one_asks_the_model(self) -> None:
+        """Field case C7, carried out where it is asked for: the others are answered while the model writes."""
+        stage = stage_of(reply("All of it."))
+        asked, go = threading.Event(), threading.Event()
+
+        def write() -> None:
+            asked.set()
+            assert go.wait(30), "nobody lets the model go on"
+
+        stage.model.before = write
+        answers = queue.Queue[CompactionAnswer]()
+        callers = [threading.Thread(target=lambda: answers.put(compact(stage))) for _ in range(3)]
+        for caller in callers:
+            caller.start()
+        assert asked.wait(30)
+        assert [answers.get(timeout=30).status for _ in range(2)] == ["coalesced"] * 2
+        assert "+" not in stage.active, "they have not waited for it"
+        go.set()
+        done = answers.get(timeout=30)
+        for caller in callers:
+            caller.join()
+        assert (done.status, len(stage.model.asked)) == ("compacted", 1)
+        assert [record.id for record in stage.compactor.history("alice", "s")[1].passes] == [done.id]
+        assert stage.active == ["+", "+", "u7", "a7", "u8", "a8"]
+
+
 class TestElsewhere:
     """The steps are carried out by somebody else."""
+
+    @pytest.mark.parametrize(
+        ("wish", "seconds"), [(7, 7), (None, 5), (0.2, 1), (1e6, 120)], ids=["its own", "none", "at once", "too long"]
+    )
+    def test_a_model_that_is_busy_is_asked_again_when_it_wishes(self, wish: float | None, seconds: int) -> None:
+        jobs = Jobs()
+        stage = stage_of(ModelThrottled("status 429", retry_after_seconds=wish), starter=jobs)
+        compact(stage)
+        answer = stage.summaries.summarise(jobs.started[0], 0, 0)
+        assert (answer.status, answer.reason, answer.wait_seconds) == ("retry", "throttled", seconds)
+        assert stage.summaries.summarise(jobs.started[0], 0, 0).status == "ok"
+
+    def test_what_does_not_change_by_asking_again_fails_at_once(self) -> None:
+        jobs = Jobs()
+        stage = stage_of(ModelRejected("status 400"), reply("It began", "length"), starter=jobs)
+        compact(stage)
+        assert stage.summaries.summarise(jobs.started[0], 0, 0).status == "failed"
+        assert stage.summaries.summarise(jobs.started[0], 0, 0).status == "failed"
 
     def test_three_at_once_start_one(self) -> None:
         jobs = Jobs()
@@ -267,83 +308,6 @@ class TestElsewhere:
     def test_a_job_travels_as_json(self) -> None:
         job = SummaryJob("s", 1, 2, 3, 4, "3.ab", "{}", None, "trigger", None, only_at=True)
         assert SummaryJob.from_json(job.to_json()) == job
-
-
-class TestChunks:
-    def test_500_kb_for_a_model_of_32k_tokens(self) -> None:
-        """Nothing is left out, and no question is larger than the window (field case D11)."""
-        stage = Stage(InMemorySessionRepository(), model=SomeModel(otherwise=lambda _: "Short.\nFacts:\n- one"))
-        stage.create()
-        words = [f"w{i:06d}" for i in range(62_500)]
-        for i in range(0, len(words), 625):
-            told = (EventDraft(Message.user(" ".join(words[i : i + 625]))), EventDraft(Message.assistant("ok")))
-            stage.service.append("alice", "s", told)
-        answer = compact(stage)
-        assert answer.status == "compacted"
-        asked = [stage.model.question(i) for i in range(len(stage.model.asked))]
-        counter = EstimatingCounter()
-        assert max(counter.count(text) for text in asked) + 500 < 32_000
-        assert len(asked) > 6
-        archived = words[: 62_500 - 2 * 625]
-        assert set(archived) <= set(" ".join(asked).split())
-        assert "Earlier summaries" in asked[-1], "the last question is over the parts"
-
-    def test_a_message_that_is_larger_than_a_chunk_is_divided(self) -> None:
-        stage = Stage(InMemorySessionRepository(), model=SomeModel(), window_tokens=8_000)
-        stage.create()
-        text = "".join(f"{i:05d}" for i in range(20_000))
-        stage.service.append("alice", "s", (EventDraft(Message.user(text)),))
-        stage.turns(1, 8)
-        assert compact(stage).status == "compacted"
-        asked = [stage.model.question(i) for i in range(len(stage.model.asked))]
-        assert sum(CONTINUED in question for question in asked) > 3
-        told = "".join(question.replace("\n", "").replace(CONTINUED, "") for question in asked[:-1])
-        assert sum(text[i : i + 500] in told for i in range(0, len(text), 500)) > 180
-
-    def test_many_levels_come_to_an_end(self) -> None:
-        stage = Stage(
-            InMemorySessionRepository(), model=SomeModel(otherwise=lambda _: "long " * 390), window_tokens=4_000
-        )
-        stage.create()
-        for i in range(120):
-            stage.service.append("alice", "s", (EventDraft(Message.user(f"{i} " + "word " * 300)),))
-        assert compact(stage).status == "compacted"
-
-    def test_a_failing_chunk_fails_the_whole(self) -> None:
-        answers: list[object] = [reply("Fine."), reply("Fine."), reply("")]
-        stage = Stage(InMemorySessionRepository(), model=SomeModel(*answers), window_tokens=4_000)  # type: ignore[arg-type]
-        stage.create()
-        for i in range(60):
-            stage.service.append("alice", "s", (EventDraft(Message.user(f"{i} " + "word " * 300)),))
-        before = state(stage)
-        refused = compact(stage)
-        assert (refused.status, refused.reason, state(stage)) == ("refused", "blank", before)
-
-
-class TestFacts:
-    @pytest.mark.parametrize("window_tokens", [32_000, 4_000])
-    def test_facts_of_turn_one_survive_ten_rounds(self, window_tokens: int) -> None:
-        """With a model that copies only what the prompt asks it to carry (field case D10)."""
-        stage = Stage(InMemorySessionRepository(), window_tokens=window_tokens)
-        scripted = ScriptedModel("facts")
-        stage.model.complete = scripted.complete  # type: ignore[method-assign]
-        stage.create()
-        facts = [
-            f"FACT: the {thing} is {i}"
-            for i, thing in enumerate(["tram", "mug", "key", "door", "cat", "hat", "map", "pen"])
-        ]
-        stage.service.append("alice", "s", tuple(EventDraft(Message.user(fact)) for fact in facts))
-        for round in range(10):
-            stage.turns(round * 10 + 1, round * 10 + 10)
-            assert compact(stage).status == "compacted"
-        window = stage.repository.window("s")
-        assert window is not None
-        summary = window.events[1].message.text or ""
-        assert [line for line in summary.splitlines() if line.startswith("- the")] == [f"- {f[6:]}" for f in facts]
-        log = stage.repository.read("s")
-        assert [e.message.text for e in log if e.seq is not None][: len(facts)] == facts, (
-            "and the events themselves stay"
-        )
 
 
 def test_every_kind_of_model_error_has_a_word() -> None:
