@@ -392,7 +392,11 @@ class SessionRepository(Protocol):
         ...
 
     def find_pass(self, session: StoredSession, pass_id: str) -> PassRecord | None:
-        """One pass that counts, by its id."""
+        """One pass that counts, by its id; None when the history holds no such pass.
+
+        Raises:
+            SessionNotFound: this life of the session has ended.
+        """
         ...
 
     def record_attempt(self, session: StoredSession, attempt: Attempt | None, *, now: Instant) -> bool:

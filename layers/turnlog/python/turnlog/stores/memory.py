@@ -412,8 +412,10 @@ class InMemorySessionRepository:
         """One pass that counts, by its id."""
         with self._db.lock:
             life = self._same_life(session)
-            found = [] if life is None else [made.record for made in life.passes if made.record.id == pass_id]
-            return found[0] if found else None
+            if life is None:
+                raise SessionNotFound(session.id)
+            made = self._made(life, pass_id)
+            return None if made is None else made.record
 
     def record_attempt(self, session: StoredSession, attempt: Attempt | None, *, now: Instant) -> bool:
         """Remember what became of a try, if the session is as it was read."""

@@ -13,6 +13,7 @@ and, if it may be called from several threads, ``ConcurrentContract`` as well. A
 values of a failed assertion.
 """
 
+from .attempts import AttemptContract
 from .base import Make
 from .compaction import CompactionContract
 from .content import ContentContract
@@ -34,6 +35,7 @@ class SessionRepositoryContract(
     ReadContract,
     CompactionContract,
     PassContract,
+    AttemptContract,
     IsolationContract,
 ):
     """Everything that spec/session 1, 3 and 4 and DESIGN 4 say and that shows at the port."""

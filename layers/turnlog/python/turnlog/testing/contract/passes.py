@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ...domain.due import NO_SIZE, Attempt, DueView, WindowSize
+from ...domain.due import WindowSize
 from ...domain.errors import InvalidRequest, NotNewestPass, PassNotFound, SessionNotFound
 from ...domain.event import SYNTHETIC, EventDraft
 from ...domain.exactjson import JsonObject
 from ...domain.message import Message
 from ...domain.passes import PassDetail, new_pass_id
 from ...domain.ports import (
-    AppendRequest,
     CompactionPlan,
     Insertion,
     PassOutcome,
@@ -19,8 +18,8 @@ from ...domain.ports import (
     SessionRepository,
     Window,
 )
-from ...domain.session import SessionChanges, Version
-from ..builders import START, drafts, tell
+from ...domain.session import Version
+from ..builders import START, tell
 from .base import Contract, append, current, numbered, said, shape, started
 
 DETAIL = PassDetail(
@@ -140,15 +139,18 @@ class PassContract(Contract):
         with pytest.raises(SessionNotFound):
             repository.compact(PassRequest("ghost", lambda _: plan("e1"), START))
 
-    def test_a_session_that_ends_meanwhile_is_not_compacted(self, six: SessionRepository) -> None:
+    @pytest.mark.parametrize("again", [False, True], ids=["and stays so", "and begins again"])
+    def test_a_session_that_ends_meanwhile_is_not_compacted(self, six: SessionRepository, again: bool) -> None:
         def decide(window: Window) -> CompactionPlan:
             six.delete("s")
-            started(six)
+            if again:
+                started(six)
+                append(six, numbered(1, 6))
             return plan("e1")
 
         with pytest.raises(SessionNotFound):
             six.compact(PassRequest("s", decide, START))
-        assert current(six).version.generation == 0
+        assert shape(six.read("s")) == ([f"e{i}" for i in range(1, 7)] if again else [])
 
     # ------------------------------------------------------------------ history
 
@@ -179,14 +181,21 @@ class PassContract(Contract):
         assert six.find_pass(session, "1.00") is None
         with pytest.raises(InvalidRequest):
             six.passes(session, first="1.00")
+        made = landed(run(six, plan("e1")))
         six.delete("s")
+        started(six)
         with pytest.raises(SessionNotFound):
             six.passes(session)
+        with pytest.raises(SessionNotFound):
+            six.find_pass(session, made)
+        assert six.passes(current(six)).passes == (), "the new life has a history of its own"
+        assert six.find_pass(current(six), made) is None
 
     # ------------------------------------------------------------------ undo
 
     def test_an_undo_restores_exactly_and_keeps_what_came_since(self, repository: SessionRepository) -> None:
-        """A chain of passes with summaries and stragglers, taken back one by one; then done again."""
+        """The newest of a chain of passes with summaries and stragglers is taken back, done again, and so on:
+        only the newest pass can be undone, and an undo is a pass."""
         started(repository)
         tell(repository, "s1 a0 u1 a1 u2 c2 t2 u3 a3")
         states = [seen(repository)]
@@ -195,11 +204,14 @@ class PassContract(Contract):
             inserts = [e.id for e in repository.read("s") if e.position is not None and not e.archived]
             made.append(landed(run(repository, plan(" ".join([archive, *inserts]), "told", before=before))))
             states.append(seen(repository))
-        newest = landed(undo(repository, made[2]))
-        assert seen(repository) == states[2]
-        assert landed(undo(repository, newest)), "an undo of an undo is a redo"
-        assert seen(repository) == states[3]
-        assert current(repository).version.generation == 5
+        newest = made[2]
+        for state in (states[2], states[3], states[2], states[3], states[2]):
+            newest = landed(undo(repository, newest))
+            assert seen(repository) == state
+        append(repository, numbered(7, 8))
+        landed(undo(repository, newest))
+        assert seen(repository)[0] == [*states[3][0], "e7", "e8"]
+        assert current(repository).version.generation == 9
 
     def test_an_undo_says_what_it_brought_back(self, six: SessionRepository) -> None:
         made = landed(run(six, plan("e1 e2 e4", "told", before=5)))
@@ -228,101 +240,6 @@ class PassContract(Contract):
         attempt = current(six).attempt
         assert attempt is not None
         assert (attempt.status, attempt.size.turns) == ("held", 6)
-
-    # ------------------------------------------------------------------ attempts
-
-    def test_one_attempt_follows_the_other(self, six: SessionRepository) -> None:
-        session = current(six)
-        running = Attempt(1, "running", START, retry_at=START.plus_seconds(60), pass_id="1.00", size=WindowSize(6, 60))
-        failed = Attempt(1, "failed", START, reason="blank", detail="x" * 200, retry_at=START.plus_seconds(90))
-        assert six.record_attempt(session, running, now=START)
-        assert six.record_attempt(session, running, now=START) in (True, False), "the same again may be its lost answer"
-        assert not six.record_attempt(session, failed, now=START), "it was read before the first one"
-        assert current(six).attempt == running
-        assert six.record_attempt(current(six), failed, now=START)
-        assert current(six).attempt == failed
-        assert six.record_attempt(current(six), None, now=START)
-        assert current(six).attempt is None
-
-    def test_an_attempt_is_of_one_generation_of_one_life(self, six: SessionRepository) -> None:
-        session, attempt = current(six), Attempt(1, "futile", START, reason="newest_turn")
-        landed(run(six, plan("e1")))
-        assert not six.record_attempt(session, attempt, now=START)
-        newer = current(six)
-        assert not six.record_attempt(newer, attempt, now=START.plus_seconds(10**9)), "the session has expired then"
-        six.delete("s")
-        started(six)
-        assert not six.record_attempt(newer, attempt, now=START)
-
-    def test_a_pass_forgets_attempts_but_its_own(self, six: SessionRepository) -> None:
-        assert six.record_attempt(current(six), Attempt(3, "futile", START), now=START)
-        landed(run(six, plan("e1")))
-        assert current(six).attempt is None
-        left = Attempt(1, "futile", START, reason="still_over", size=WindowSize(5, 5))
-        landed(run(six, CompactionPlan(frozenset({"e2"}), attempt=left)))
-        assert current(six).attempt == left
-
-    def test_a_new_policy_forgets_attempts_and_other_changes_do_not(self, six: SessionRepository) -> None:
-        attempt = Attempt(1, "futile", START)
-        assert six.record_attempt(current(six), attempt, now=START)
-        six.update("s", SessionChanges(metadata=JsonObject.of({"a": 1})), now=START)
-        assert current(six).attempt == attempt
-        six.update("s", SessionChanges(set_compaction=True, compaction=JsonObject.of({"a": 1})), now=START)
-        assert current(six).attempt is None
-
-    # ------------------------------------------------------------------ sizes
-
-    @pytest.mark.parametrize(
-        ("story", "turns"),
-        [
-            ("", 0),
-            ("s1 a0", 0),
-            ("u1 a1 u2 c2 t2 a2", 2),
-            ("u1 u2@b u3@b a1", 1),
-            ("u1@b a1@b u2@b.c", 2),
-            ("~u:p u1", 1),
-        ],
-    )
-    def test_a_window_knows_its_size(self, repository: SessionRepository, story: str, turns: int) -> None:
-        started(repository)
-        tell(repository, story)
-        window = repository.window("s")
-        assert window is not None
-        assert window.size.turns == turns
-        assert (window.size.tokens > 0) is bool(story)
-
-    def test_the_size_goes_with_the_window(self, repository: SessionRepository) -> None:
-        started(repository)
-        tell(repository, "u1 a1 u2 a2 u3 a3")
-        whole = seen(repository)[1]
-        made = landed(run(repository, plan("u1 a1 u2 a2")))
-        part = seen(repository)[1]
-        assert (part.turns, part.tokens * 3) == (1, whole.tokens)
-        landed(undo(repository, made))
-        assert seen(repository)[1] == whole
-        landed(run(repository, plan("u1 a1 u2 a2", "a summary of some length", before=5)))
-        assert seen(repository)[1].tokens > part.tokens
-
-    def test_an_append_is_judged_by_the_window_before_and_after(self, repository: SessionRepository) -> None:
-        started(repository)
-        views: list[DueView] = []
-
-        def due(view: DueView) -> bool:
-            views.append(view)
-            return view.after.turns > 1
-
-        def say(events: str) -> bool:
-            return repository.append(AppendRequest("s", drafts(events), START, due=due)).due
-
-        assert [say("u1 a1"), say("u2"), say("a2")] == [False, True, True]
-        assert [(v.before.turns, v.after.turns) for v in views] == [(0, 1), (1, 2), (2, 2)]
-        assert views[0].before == NO_SIZE
-        assert say("u2") is False, "a replay asks for nothing"
-        landed(run(repository, plan("u1 a1")))
-        attempt = Attempt(1, "futile", START, size=WindowSize(1, 9))
-        assert repository.record_attempt(current(repository), attempt, now=START)
-        assert say("u3") is True
-        assert (views[-1].before.turns, views[-1].after.turns, views[-1].attempt) == (1, 2, attempt)
 
     def test_replays_of_what_a_pass_inserted_are_found_after_its_undo(self, six: SessionRepository) -> None:
         told = (Insertion(3, (said("sum", "given"),)),)
